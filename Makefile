@@ -1,0 +1,89 @@
+# Every target sets up what it needs in .venv; nothing is installed outside it.
+#
+#   make test ARGS="-k rotation"        ARGS goes to pytest, or to `hiernorm demo|bench`
+#   make demo PYTHON=python3.13         the interpreter that .venv is made from
+#   make bench CXX=clang++              the compiler of the native core
+
+PYTHON ?= python3
+ARGS ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+STAMPS := $(VENV)/stamps
+
+# Whatever the built package depends on. Directories too, so that a deleted file is noticed.
+SOURCES := pyproject.toml CMakeLists.txt \
+    $(shell find src cpp -name __pycache__ -prune -o \( -type f -o -type d \) \
+        ! -name '*.py[co]' ! -name '.*' -print 2>/dev/null)
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+.PHONY: help demo test bench sanitize lint docs clean
+export PYTHON
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+
+demo: $(STAMPS)/package $(STAMPS)/extra-cli ## Watch it find exact answers fast
+	@$(BIN)/hiernorm demo $(ARGS)
+
+test: $(STAMPS)/package $(STAMPS)/extra-test ## Run the tests
+	@$(BIN)/python -m pytest $(ARGS)
+
+bench: $(STAMPS)/package $(STAMPS)/extra-bench ## Measure against other libraries, into results/
+	@$(BIN)/hiernorm bench --out results $(ARGS)
+
+sanitize: $(STAMPS)/build-tools ## Run the core's C++ tests under ASan, UBSan and TSan
+	@scripts/preflight.sh compiler
+	@scripts/sanitize.sh
+
+lint: $(STAMPS)/extra-lint $(STAMPS)/extra-cli ## Check style and types
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+	@$(BIN)/mypy src
+
+docs: $(STAMPS)/package $(STAMPS)/extra-docs ## Build the documentation into site/
+	@$(BIN)/mkdocs build --strict --quiet
+	@echo "==> site/index.html"
+
+clean: ## Remove .venv and everything built
+	rm -rf $(VENV) build dist site wheelhouse .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find src tests -name __pycache__ -type d -exec rm -rf {} +
+
+# $(call logged,what is being done,commands): one line if it works, the whole log if it does not.
+define logged
+@echo "==> $(1)"
+@mkdir -p build
+@{ $(2); } >build/setup.log 2>&1 || { \
+    cat build/setup.log >&2; echo "==> $(1): failed, see the log above" >&2; exit 1; }
+endef
+
+$(STAMPS)/venv:
+	@scripts/preflight.sh python
+	$(call logged,creating $(VENV),\
+	    $(PYTHON) -m venv $(VENV) && $(PIP) install --upgrade pip && mkdir -p $(STAMPS))
+	@touch $@
+
+$(STAMPS)/build-tools: | $(STAMPS)/venv
+	$(call logged,installing the build tools,$(PIP) install cmake ninja nanobind scikit-build-core)
+	@touch $@
+
+# One wheel serves all extras, and building it with the tools of .venv, not with a fresh set each
+# time, compiles only what changed.
+$(STAMPS)/package: $(SOURCES) | $(STAMPS)/build-tools
+	@scripts/preflight.sh compiler headers
+	$(call logged,building hiernorm,\
+	    rm -rf $(VENV)/wheel && PATH="$(CURDIR)/$(BIN):$$PATH" $(PIP) wheel --no-deps \
+	    --no-build-isolation --check-build-dependencies --wheel-dir $(VENV)/wheel . && \
+	    $(PIP) install --no-deps --force-reinstall $(VENV)/wheel/*.whl)
+	@touch $@
+
+# Needs a wheel, for the names of the requirements, but not the newest: no prerequisite.
+$(STAMPS)/extra-%: pyproject.toml
+	@[ $(STAMPS)/package -nt pyproject.toml ] || \
+	    $(MAKE) --no-print-directory $(STAMPS)/package
+	$(call logged,installing what $* needs,\
+	    wheel=$$(echo $(VENV)/wheel/*.whl) && $(PIP) install "$$wheel[$*]")
+	@touch $@

@@ -1,0 +1,280 @@
+// The Python module hiernorm._core: arrays in, arrays out; no logic of its own.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+
+#include <string>
+
+#include "index.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace hiernorm {
+namespace {
+
+template <class T>
+using Matrix = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+// A new NumPy array that owns its memory.
+template <class T, std::size_t Dims>
+class NewArray {
+   public:
+    template <class... Shape>
+    explicit NewArray(Shape... shape) : shape_{static_cast<std::size_t>(shape)...} {
+        std::size_t count = 1;
+        for (const std::size_t extent : shape_) count *= extent;
+        data_ = new T[count];
+        owner_ = nb::capsule(data_, [](void* p) noexcept { delete[] static_cast<T*>(p); });
+    }
+    T* data() { return data_; }
+    nb::object to_python() {
+        return nb::cast(nb::ndarray<nb::numpy, T>(data_, Dims, shape_, owner_));
+    }
+
+   private:
+    std::size_t shape_[Dims];
+    T* data_;
+    nb::capsule owner_;
+};
+
+// ids (m, k), scores (m, k), work (m, 3), skipped bound (m,), entries. Missing hits: -1, -inf.
+nb::tuple top_k_to_python(std::vector<Answer>& answers, std::size_t k, std::size_t entries) {
+    const std::size_t count = answers.size();
+    NewArray<std::int64_t, 2> ids(count, k);
+    NewArray<double, 2> scores(count, k);
+    NewArray<std::int64_t, 2> work(count, 3);
+    NewArray<double, 1> skipped(count);
+    for (std::size_t i = 0; i < count; ++i) {
+        const std::vector<Hit>& hits = answers[i].results.sorted();
+        for (std::size_t j = 0; j < k; ++j) {
+            ids.data()[i * k + j] = j < hits.size() ? hits[j].id : -1;
+            scores.data()[i * k + j] = j < hits.size() ? hits[j].score : -kInfinity;
+        }
+        const Report& report = answers[i].report;
+        work.data()[i * 3] = static_cast<std::int64_t>(report.sifted);
+        work.data()[i * 3 + 1] = static_cast<std::int64_t>(report.tightened);
+        work.data()[i * 3 + 2] = static_cast<std::int64_t>(report.settled);
+        skipped.data()[i] = report.skipped_bound;
+    }
+    return nb::make_tuple(ids.to_python(), scores.to_python(), work.to_python(),
+                          skipped.to_python(), entries);
+}
+
+// offsets (m + 1,), ids, scores, work (m, 3), skipped bound (m,), entries.
+nb::tuple range_to_python(std::vector<Answer>& answers, std::size_t entries) {
+    const std::size_t count = answers.size();
+    NewArray<std::int64_t, 1> offsets(count + 1);
+    NewArray<std::int64_t, 2> work(count, 3);
+    NewArray<double, 1> skipped(count);
+    offsets.data()[0] = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+        offsets.data()[i + 1] =
+            offsets.data()[i] + static_cast<std::int64_t>(answers[i].results.size());
+        const Report& report = answers[i].report;
+        work.data()[i * 3] = static_cast<std::int64_t>(report.sifted);
+        work.data()[i * 3 + 1] = static_cast<std::int64_t>(report.tightened);
+        work.data()[i * 3 + 2] = static_cast<std::int64_t>(report.settled);
+        skipped.data()[i] = report.skipped_bound;
+    }
+    NewArray<std::int64_t, 1> ids(offsets.data()[count]);
+    NewArray<double, 1> scores(offsets.data()[count]);
+    std::size_t at = 0;
+    for (Answer& answer : answers) {
+        for (const Hit& hit : answer.results.sorted()) {
+            ids.data()[at] = hit.id;
+            scores.data()[at++] = hit.score;
+        }
+    }
+    return nb::make_tuple(offsets.to_python(), ids.to_python(), scores.to_python(),
+                          work.to_python(), skipped.to_python(), entries);
+}
+
+Settings make_settings(std::size_t dim, bool cosine, const std::string& engine, double alpha) {
+    Settings settings;
+    settings.dim = dim;
+    settings.metric = cosine ? Metric::kCosine : Metric::kInnerProduct;
+    settings.engine = engine == "cascade" ? EngineKind::kCascade
+                      : engine == "paper" ? EngineKind::kPaper
+                                          : EngineKind::kExhaustive;
+    settings.alpha = alpha;
+    return settings;
+}
+
+// The fit for `sample` views; its steps are chosen here.
+Fit make_fit(std::size_t dim, std::size_t major, bool cosine, const Matrix<double>& sample,
+             double headroom, std::optional<Matrix<float>> rotation, double rotation_error) {
+    Fit fit;
+    fit.dim = dim;
+    fit.major = major;
+    fit.metric = cosine ? Metric::kCosine : Metric::kInnerProduct;
+    if (rotation) fit.rotation.assign(rotation->data(), rotation->data() + rotation->size());
+    fit.rotation_error = rotation_error;
+    choose_steps(fit, sample.data(), sample.shape(0), headroom);
+    return fit;
+}
+
+nb::dict fit_state(const Fit& fit) {
+    nb::dict state;
+    state["dim"] = fit.dim;
+    state["major"] = fit.major;
+    state["cosine"] = fit.metric == Metric::kCosine;
+    state["entry_tails"] = fit.entry_tails;
+    state["major_step"] = fit.major_step;
+    state["minor_step"] = fit.minor_step;
+    state["tail_step"] = fit.tail_step;
+    state["rotation_error"] = fit.rotation_error;
+    return state;
+}
+
+nb::object fit_rotation(const Fit& fit) {
+    if (!fit.rotated()) return nb::none();
+    NewArray<float, 2> rotation(fit.dim, fit.dim);
+    std::copy(fit.rotation.begin(), fit.rotation.end(), rotation.data());
+    return rotation.to_python();
+}
+
+Fit restore_fit(const nb::dict& state, std::optional<Matrix<float>> rotation) {
+    Fit fit;
+    fit.dim = nb::cast<std::size_t>(state["dim"]);
+    fit.major = nb::cast<std::size_t>(state["major"]);
+    fit.metric = nb::cast<bool>(state["cosine"]) ? Metric::kCosine : Metric::kInnerProduct;
+    fit.entry_tails = nb::cast<bool>(state["entry_tails"]);
+    fit.major_step = nb::cast<double>(state["major_step"]);
+    fit.minor_step = nb::cast<double>(state["minor_step"]);
+    fit.tail_step = nb::cast<double>(state["tail_step"]);
+    fit.rotation_error = nb::cast<double>(state["rotation_error"]);
+    if (rotation) fit.rotation.assign(rotation->data(), rotation->data() + rotation->size());
+    return fit;
+}
+
+void add(Index& index, const Matrix<float>& rows, const Vector<std::int64_t>& ids) {
+    const nb::gil_scoped_release release;
+    index.add(rows.data(), ids.data(), rows.shape(0));
+}
+
+void check(const Index& index, const Matrix<float>& rows, const Vector<std::int64_t>& ids) {
+    const nb::gil_scoped_release release;
+    index.check(rows.data(), ids.data(), rows.shape(0));
+}
+
+void write_part(Index& index, std::size_t ahead, const Matrix<float>& rows,
+                const Vector<std::int64_t>& ids, const Matrix<double>& views, std::size_t more) {
+    const nb::gil_scoped_release release;
+    index.write(ahead, rows.data(), ids.data(), views.data(), rows.shape(0), more);
+}
+
+void publish(Index& index, const Vector<std::int64_t>& ids) {
+    const nb::gil_scoped_release release;
+    index.publish(ids.data(), ids.shape(0));
+}
+
+nb::tuple search(const Index& index, const Matrix<float>& queries, std::size_t k, double beta,
+                 std::size_t threads, std::size_t batch_size) {
+    Job job;
+    job.k = k;
+    job.soft = beta >= 0.0;
+    job.beta = beta;
+    std::vector<Answer> answers;
+    std::size_t entries;
+    {
+        const nb::gil_scoped_release release;
+        entries = index.search(job, queries.data(), queries.shape(0), threads, batch_size, answers);
+    }
+    return top_k_to_python(answers, k, entries);
+}
+
+nb::tuple search_all(const Index& index, const Matrix<float>& queries, std::size_t k,
+                     std::size_t threads) {
+    Job job;
+    job.k = k;
+    std::vector<Answer> answers;
+    std::size_t entries;
+    {
+        const nb::gil_scoped_release release;
+        entries = index.search_all(job, queries.data(), queries.shape(0), threads, answers);
+    }
+    return top_k_to_python(answers, k, entries);
+}
+
+nb::tuple range(const Index& index, const Matrix<float>& queries, double threshold,
+                std::size_t threads) {
+    Job job;
+    job.range = true;
+    job.threshold = threshold;
+    std::vector<Answer> answers;
+    std::size_t entries;
+    {
+        const nb::gil_scoped_release release;
+        entries = index.search(job, queries.data(), queries.shape(0), threads, 0, answers);
+    }
+    return range_to_python(answers, entries);
+}
+
+nb::object reconstruct(const Index& index, const Vector<std::int64_t>& ids) {
+    NewArray<float, 2> rows(ids.shape(0), index.settings().dim);
+    try {
+        index.reconstruct(ids.data(), ids.shape(0), rows.data());
+    } catch (const std::out_of_range& unknown) {
+        throw nb::key_error(unknown.what());
+    }
+    return rows.to_python();
+}
+
+nb::tuple entries(const Index& index, std::size_t first, std::size_t count) {
+    NewArray<std::int64_t, 1> ids(count);
+    NewArray<float, 2> rows(count, index.settings().dim);
+    index.copy_entries(first, count, ids.data(), rows.data());
+    return nb::make_tuple(ids.to_python(), rows.to_python());
+}
+
+nb::tuple available_isas() {
+    nb::list names;
+    for (const Kernels* kernels : available_kernels()) {
+        names.append(nb::str(kernels->name.data(), kernels->name.size()));
+    }
+    return nb::tuple(names);
+}
+
+}  // namespace
+}  // namespace hiernorm
+
+NB_MODULE(_core, m) {
+    using namespace hiernorm;
+    m.def("isa", [] { return std::string(active_kernels().name); });
+    m.def("available_isas", &available_isas);
+    m.def("use_isa", [](const std::string& name) { use_kernels(name); }, "name"_a);
+
+    nb::class_<Fit>(m, "Fit")
+        .def_static("choose", &make_fit, "dim"_a, "major"_a, "cosine"_a, "sample"_a, "headroom"_a,
+                    "rotation"_a.none(), "rotation_error"_a)
+        .def_static("restore", &restore_fit, "state"_a, "rotation"_a.none())
+        .def_ro("major", &Fit::major)
+        .def_ro("entry_tails", &Fit::entry_tails)
+        .def_ro("rotation_error", &Fit::rotation_error)
+        .def("state", &fit_state)
+        .def("rotation", &fit_rotation);
+
+    nb::class_<Index>(m, "Index")
+        .def("__init__",
+             [](Index* self, std::size_t dim, bool cosine, const std::string& engine, double alpha) {
+                 new (self) Index(make_settings(dim, cosine, engine, alpha));
+             },
+             "dim"_a, "cosine"_a, "engine"_a, "alpha"_a)
+        .def("__len__", &Index::size)
+        .def_prop_ro("nbytes", &Index::nbytes)
+        .def("fit", &Index::fit)
+        .def("set_fit", &Index::set_fit, "fit"_a)
+        .def("add", &add, "rows"_a, "ids"_a)
+        .def("check", &check, "rows"_a, "ids"_a)
+        .def("write", &write_part, "ahead"_a, "rows"_a, "ids"_a, "views"_a, "more"_a)
+        .def("publish", &publish, "ids"_a)
+        .def("search", &search, "queries"_a, "k"_a, "beta"_a, "threads"_a, "batch_size"_a)
+        .def("search_all", &search_all, "queries"_a, "k"_a, "threads"_a)
+        .def("range", &range, "queries"_a, "threshold"_a, "threads"_a)
+        .def("reconstruct", &reconstruct, "ids"_a)
+        .def("entries", &entries, "first"_a, "count"_a);
+}

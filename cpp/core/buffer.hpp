@@ -1,0 +1,87 @@
+// A growable array of plain values, aligned to cache lines and, where large, backed by huge pages.
+#pragma once
+
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+#if defined(_WIN32)
+#include <malloc.h>
+#endif
+
+namespace hiernorm {
+
+template <class T>
+class Buffer {
+    static_assert(std::is_trivially_copyable_v<T>);
+
+   public:
+    Buffer() = default;
+    Buffer(Buffer&& other) noexcept
+        : data_(std::exchange(other.data_, nullptr)), capacity_(std::exchange(other.capacity_, 0)) {}
+    Buffer& operator=(Buffer&& other) noexcept {
+        std::swap(data_, other.data_);
+        std::swap(capacity_, other.capacity_);
+        return *this;
+    }
+    Buffer(const Buffer&) = delete;
+    Buffer& operator=(const Buffer&) = delete;
+    ~Buffer() { release(data_); }
+
+    T* data() { return data_; }
+    const T* data() const { return data_; }
+    T& operator[](std::size_t i) { return data_[i]; }
+    const T& operator[](std::size_t i) const { return data_[i]; }
+    std::size_t capacity() const { return capacity_; }
+    std::size_t nbytes() const { return capacity_ * sizeof(T); }
+
+    // Grows to at least `count` values; what was there stays, the rest is zero.
+    void grow(std::size_t count) {
+        if (count <= capacity_) return;
+        T* larger = allocate(count);
+        if (capacity_ != 0) std::memcpy(larger, data_, capacity_ * sizeof(T));
+        std::memset(static_cast<void*>(larger + capacity_), 0, (count - capacity_) * sizeof(T));
+        release(data_);
+        data_ = larger;
+        capacity_ = count;
+    }
+
+   private:
+    static constexpr std::size_t kLine = 64;
+    static constexpr std::size_t kHugePage = std::size_t{1} << 21;
+
+    static T* allocate(std::size_t count) {
+        std::size_t bytes = count * sizeof(T);
+        std::size_t align = bytes >= kHugePage ? kHugePage : kLine;
+        bytes = (bytes + align - 1) / align * align;
+#if defined(_WIN32)
+        void* memory = _aligned_malloc(bytes, align);
+#else
+        void* memory = std::aligned_alloc(align, bytes);
+#endif
+        if (memory == nullptr) throw std::bad_alloc();
+#if defined(__linux__)
+        if (align == kHugePage) madvise(memory, bytes, MADV_HUGEPAGE);
+#endif
+        return static_cast<T*>(memory);
+    }
+
+    static void release(T* memory) {
+#if defined(_WIN32)
+        _aligned_free(memory);
+#else
+        std::free(memory);
+#endif
+    }
+
+    T* data_ = nullptr;
+    std::size_t capacity_ = 0;
+};
+
+}  // namespace hiernorm

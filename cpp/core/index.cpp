@@ -1,0 +1,194 @@
+// Additions, look-ups and the distribution of queries over threads.
+#include "index.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <string>
+
+#include "float_environment.hpp"
+#include "query.hpp"
+#include "threads.hpp"
+
+namespace hiernorm {
+namespace {
+
+constexpr std::size_t kSliceEntries = 4096;
+constexpr std::size_t kGroupQueries = 512;  // that share one pass over the codes, if not told otherwise
+
+Layout layout_of(EngineKind engine) {
+    switch (engine) {
+        case EngineKind::kCascade: return Layout::kCodes;
+        case EngineKind::kPaper: return Layout::kFloatMajors;
+        default: return Layout::kRowsOnly;
+    }
+}
+
+}  // namespace
+
+Index::Index(const Settings& settings)
+    : settings_(settings),
+      store_(layout_of(settings.engine), settings.dim),
+      ids_([this](std::size_t position) { return store_.id(position); }) {}
+
+std::size_t Index::size() const {
+    const std::shared_lock lock(mutex_);
+    return store_.size();
+}
+
+std::size_t Index::nbytes() const {
+    const std::shared_lock lock(mutex_);
+    return store_.nbytes() + ids_.nbytes();
+}
+
+std::optional<Fit> Index::fit() const {
+    const std::shared_lock lock(mutex_);
+    if (!store_.fitted()) return std::nullopt;
+    return store_.fit();
+}
+
+void Index::set_fit(Fit fit) {
+    const std::unique_lock lock(mutex_);
+    if (store_.size() != 0) throw std::logic_error("a fit is set before the first entry");
+    store_.set_fit(std::move(fit));
+}
+
+void Index::check_rows(const char* what, const float* rows, std::size_t count) const {
+    const Kernels& kernels = active_kernels();
+    for (std::size_t i = 0; i < count; ++i) {
+        const float* row = rows + i * settings_.dim;
+        // One pass that vectorises: the product with zero is NaN exactly for infinity and NaN.
+        float poison = 0.0f;
+        for (std::size_t j = 0; j < settings_.dim; ++j) poison += row[j] * 0.0f;
+        if (poison != 0.0f) {
+            for (std::size_t j = 0; j < settings_.dim; ++j) {
+                if (std::isfinite(row[j])) continue;
+                throw std::invalid_argument(std::string(what) + " row " + std::to_string(i) +
+                                            ", dimension " + std::to_string(j) + " is " +
+                                            (std::isnan(row[j]) ? "NaN" : "infinite") +
+                                            "; all values must be finite float32");
+            }
+        }
+        if (settings_.metric == Metric::kCosine &&
+            canonical_norm(kernels, row, settings_.dim) == 0.0) {
+            throw std::invalid_argument(std::string(what) + " row " + std::to_string(i) +
+                                        " is a zero vector; the cosine metric needs a direction");
+        }
+    }
+}
+
+void Index::check(const float* rows, const std::int64_t* ids, std::size_t count) const {
+    const DefaultFloatEnvironment environment;
+    check_rows("vectors", rows, count);
+    const std::shared_lock lock(mutex_);
+    if (store_.size() + count > kMaxEntries) {
+        throw std::invalid_argument("an index holds at most 2^32 entries");
+    }
+    if (store_.layout() != Layout::kRowsOnly && !store_.fitted()) {
+        throw std::logic_error("entries were added before the fit was set");
+    }
+    if (const auto duplicate = ids_.first_duplicate(ids, count)) {
+        throw std::invalid_argument("id " + std::to_string(*duplicate) +
+                                    " is in the index already or given twice");
+    }
+}
+
+void Index::write(std::size_t ahead, const float* rows, const std::int64_t* ids,
+                  const double* views, std::size_t count, std::size_t more) {
+    const DefaultFloatEnvironment environment;
+    for (std::size_t first = 0; first < count; first += kSliceEntries) {
+        const std::size_t entries = std::min(kSliceEntries, count - first);
+        const std::unique_lock lock(mutex_);
+        store_.write(ahead + first, rows + first * settings_.dim, ids + first,
+                     views == nullptr ? nullptr : views + first * settings_.dim, entries,
+                     count - first - entries + more);
+    }
+}
+
+void Index::publish(const std::int64_t* ids, std::size_t count) {
+    const std::unique_lock lock(mutex_);
+    ids_.append(ids, count);
+    store_.publish(count);
+}
+
+void Index::add(const float* rows, const std::int64_t* ids, std::size_t count) {
+    const std::lock_guard one_writer(writer_);
+    check(rows, ids, count);
+    write(0, rows, ids, nullptr, count, 0);
+    publish(ids, count);
+}
+
+void Index::search_group(const Kernels& kernels, const Job& job, const float* queries,
+                         std::span<Answer> answers) const {
+    switch (settings_.engine) {
+        case EngineKind::kCascade: return search_cascade(store_, kernels, job, queries, answers);
+        case EngineKind::kPaper:
+            return search_paper(store_, kernels, settings_.alpha, job, queries, answers);
+        default: return search_group_all(kernels, job, queries, answers);
+    }
+}
+
+void Index::search_group_all(const Kernels& kernels, const Job&, const float* queries,
+                             std::span<Answer> answers) const {
+    search_exhaustive(store_, kernels, settings_.metric, queries, answers);
+}
+
+std::size_t Index::run(GroupSearch search_group, const Job& job, const float* queries,
+                       std::size_t count, std::size_t threads, std::size_t batch_size,
+                       std::vector<Answer>& answers) const {
+    const DefaultFloatEnvironment environment;
+    check_rows("queries", queries, count);
+    const Kernels& kernels = active_kernels();
+    answers.resize(count);
+    for (Answer& answer : answers) {
+        if (job.range) {
+            answer.results.want_from(job.threshold);
+        } else {
+            answer.results.want_best(job.k);
+        }
+    }
+    const std::shared_lock lock(mutex_);
+    if (store_.size() == 0) return 0;
+    threads = std::max<std::size_t>(1, std::min(threads, count));
+    std::size_t group = batch_size == 0 ? kGroupQueries : batch_size;
+    group = std::max<std::size_t>(1, std::min(group, (count + threads - 1) / threads));
+    run_tasks((count + group - 1) / group, threads, [&](std::size_t task) {
+        const std::size_t first = task * group;
+        (this->*search_group)(kernels, job, queries + first * settings_.dim,
+                              std::span(answers).subspan(first, std::min(group, count - first)));
+    });
+    return store_.size();
+}
+
+std::size_t Index::search(const Job& job, const float* queries, std::size_t count,
+                          std::size_t threads, std::size_t batch_size,
+                          std::vector<Answer>& answers) const {
+    return run(&Index::search_group, job, queries, count, threads, batch_size, answers);
+}
+
+std::size_t Index::search_all(const Job& job, const float* queries, std::size_t count,
+                              std::size_t threads, std::vector<Answer>& answers) const {
+    return run(&Index::search_group_all, job, queries, count, threads, 1, answers);
+}
+
+void Index::reconstruct(const std::int64_t* ids, std::size_t count, float* rows) const {
+    const std::shared_lock lock(mutex_);
+    for (std::size_t i = 0; i < count; ++i) {
+        const auto position = ids_.find(ids[i]);
+        if (!position) {
+            throw std::out_of_range("id " + std::to_string(ids[i]) + " is not in the index");
+        }
+        std::copy_n(store_.row(*position), settings_.dim, rows + i * settings_.dim);
+    }
+}
+
+void Index::copy_entries(std::size_t first, std::size_t count, std::int64_t* ids,
+                         float* rows) const {
+    const std::shared_lock lock(mutex_);
+    for (std::size_t i = 0; i < count; ++i) {
+        ids[i] = store_.id(first + i);
+        std::copy_n(store_.row(first + i), settings_.dim, rows + i * settings_.dim);
+    }
+}
+
+}  // namespace hiernorm

@@ -1,0 +1,189 @@
+// AVX2: maddubs forms pairs of products in int16, two halves per entry; their sums wrap modulo 2^16
+// on the way but end inside int16 (see kPartialLimit), then madd joins the halves in int32.
+#include <immintrin.h>
+
+#include "kernels/generic.hpp"
+
+namespace hiernorm {
+namespace {
+
+struct Avx2Isa {
+    struct Scores {
+        __m256i low_i32x8, high_i32x8;
+    };
+
+    static Scores splat(std::int32_t value) {
+        return {_mm256_set1_epi32(value), _mm256_set1_epi32(value)};
+    }
+    static Scores load(const std::int32_t* scores) {
+        const auto* from = reinterpret_cast<const __m256i*>(scores);
+        return {_mm256_loadu_si256(from), _mm256_loadu_si256(from + 1)};
+    }
+    static void store(std::int32_t* out, const Scores& block) {
+        auto* to = reinterpret_cast<__m256i*>(out);
+        _mm256_storeu_si256(to, block.low_i32x8);
+        _mm256_storeu_si256(to + 1, block.high_i32x8);
+    }
+    static std::uint32_t mask_of(__m256i lanes_i32x8) {
+        return static_cast<std::uint32_t>(_mm256_movemask_ps(_mm256_castsi256_ps(lanes_i32x8)));
+    }
+    static std::uint32_t above(const Scores& block, std::int32_t cut) {
+        const __m256i cut_i32x8 = _mm256_set1_epi32(cut);
+        return mask_of(_mm256_cmpgt_epi32(block.low_i32x8, cut_i32x8)) |
+               mask_of(_mm256_cmpgt_epi32(block.high_i32x8, cut_i32x8)) << 8;
+    }
+    static bool any_above(const Scores& block, std::int32_t cut) {
+        const __m256i larger_i32x8 = _mm256_max_epi32(block.low_i32x8, block.high_i32x8);
+        return mask_of(_mm256_cmpgt_epi32(larger_i32x8, _mm256_set1_epi32(cut))) != 0;
+    }
+    static Scores maximum(const Scores& a, const Scores& b) {
+        return {_mm256_max_epi32(a.low_i32x8, b.low_i32x8),
+                _mm256_max_epi32(a.high_i32x8, b.high_i32x8)};
+    }
+    static __m256i unless_above(__m256i block_i32x8, __m256i cut_i32x8) {
+        return _mm256_blendv_epi8(block_i32x8, _mm256_set1_epi32(kLowest),
+                                  _mm256_cmpgt_epi32(block_i32x8, cut_i32x8));
+    }
+    static Scores maximum_below(const Scores& a, const Scores& b, std::int32_t cut) {
+        const __m256i cut_i32x8 = _mm256_set1_epi32(cut);
+        return maximum(a, {unless_above(b.low_i32x8, cut_i32x8), unless_above(b.high_i32x8, cut_i32x8)});
+    }
+    static std::int32_t horizontal_maximum(const Scores& block) {
+        const __m256i larger_i32x8 = _mm256_max_epi32(block.low_i32x8, block.high_i32x8);
+        __m128i top_i32x4 = _mm_max_epi32(_mm256_castsi256_si128(larger_i32x8),
+                                          _mm256_extracti128_si256(larger_i32x8, 1));
+        top_i32x4 = _mm_max_epi32(top_i32x4, _mm_shuffle_epi32(top_i32x4, 0x4e));
+        top_i32x4 = _mm_max_epi32(top_i32x4, _mm_shuffle_epi32(top_i32x4, 0xb1));
+        return _mm_cvtsi128_si32(top_i32x4);
+    }
+
+    // Adds one group of a block to the int16 halves of its 16 entries.
+    static void add_group(const std::uint8_t* line, __m256i query_i8x32, __m256i& low_i16x16,
+                          __m256i& high_i16x16) {
+        const auto* from = reinterpret_cast<const __m256i*>(line);
+        low_i16x16 = _mm256_add_epi16(
+            low_i16x16, _mm256_maddubs_epi16(_mm256_load_si256(from), query_i8x32));
+        high_i16x16 = _mm256_add_epi16(
+            high_i16x16, _mm256_maddubs_epi16(_mm256_load_si256(from + 1), query_i8x32));
+    }
+    static __m256i query_group(const ScanQuery& query, std::size_t group) {
+        std::int32_t four;
+        std::memcpy(&four, query.codes + group * kGroupSlots, sizeof four);
+        return _mm256_set1_epi32(four);
+    }
+    // Minus the correction, per half; adding it first keeps the wrapped sums right.
+    static __m256i start_of_run(const ScanQuery& query, std::size_t run) {
+        std::uint16_t halves[2];
+        std::memcpy(halves, query.half_corrections + 2 * run, sizeof halves);
+        const auto minus = [](std::uint16_t half) { return static_cast<std::uint16_t>(-half); };
+        return _mm256_set1_epi32(static_cast<std::int32_t>(std::uint32_t{minus(halves[0])} |
+                                                           std::uint32_t{minus(halves[1])} << 16));
+    }
+
+    template <std::size_t Groups>
+    struct FixedQuery {
+        explicit FixedQuery(const ScanQuery& query) : start_i16x16(start_of_run(query, 0)) {
+            for (std::size_t group = 0; group < Groups; ++group) {
+                groups_i8x32[group] = query_group(query, group);
+            }
+        }
+        Scores score(const std::uint8_t* block) const {
+            __m256i low_i16x16 = start_i16x16;
+            __m256i high_i16x16 = start_i16x16;
+            for (std::size_t group = 0; group < Groups; ++group) {
+                add_group(block + group * 64, groups_i8x32[group], low_i16x16, high_i16x16);
+            }
+            const __m256i ones_i16x16 = _mm256_set1_epi16(1);
+            return {_mm256_madd_epi16(low_i16x16, ones_i16x16),
+                    _mm256_madd_epi16(high_i16x16, ones_i16x16)};
+        }
+        __m256i start_i16x16;
+        __m256i groups_i8x32[Groups];
+    };
+
+    struct LongQuery {
+        explicit LongQuery(const ScanQuery& q) : query(q) {}
+        Scores score(const std::uint8_t* block) const {
+            const __m256i ones_i16x16 = _mm256_set1_epi16(1);
+            Scores sums = splat(0);
+            for (std::size_t first = 0; first < query.groups; first += kRunGroups) {
+                const std::size_t rest = query.groups - first;
+                const std::size_t last = first + (rest < kRunGroups ? rest : kRunGroups);
+                __m256i low_i16x16 = start_of_run(query, first / kRunGroups);
+                __m256i high_i16x16 = low_i16x16;
+                for (std::size_t group = first; group < last; ++group) {
+                    add_group(block + group * 64, query_group(query, group), low_i16x16, high_i16x16);
+                }
+                sums.low_i32x8 = _mm256_add_epi32(sums.low_i32x8,
+                                                  _mm256_madd_epi16(low_i16x16, ones_i16x16));
+                sums.high_i32x8 = _mm256_add_epi32(sums.high_i32x8,
+                                                   _mm256_madd_epi16(high_i16x16, ones_i16x16));
+            }
+            return sums;
+        }
+        const ScanQuery& query;
+    };
+
+    using Sum = __m256i;
+    static constexpr std::size_t kSumBytes = 32;
+    static Sum zero_sum() { return _mm256_setzero_si256(); }
+    static Sum add_products(Sum sum_i32x8, const std::uint8_t* codes, const std::int8_t* query) {
+        const __m256i pairs_i16x16 =
+            _mm256_maddubs_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(codes)),
+                                 _mm256_loadu_si256(reinterpret_cast<const __m256i*>(query)));
+        return _mm256_add_epi32(sum_i32x8, _mm256_madd_epi16(pairs_i16x16, _mm256_set1_epi16(1)));
+    }
+    static std::int32_t total(Sum sum_i32x8) {
+        __m128i sum_i32x4 = _mm_add_epi32(_mm256_castsi256_si128(sum_i32x8),
+                                          _mm256_extracti128_si256(sum_i32x8, 1));
+        sum_i32x4 = _mm_add_epi32(sum_i32x4, _mm_shuffle_epi32(sum_i32x4, 0x4e));
+        sum_i32x4 = _mm_add_epi32(sum_i32x4, _mm_shuffle_epi32(sum_i32x4, 0xb1));
+        return _mm_cvtsi128_si32(sum_i32x4);
+    }
+
+    struct Lanes {
+        __m256d f64x4[4];
+    };
+    static Lanes zero_lanes() {
+        const __m256d zero = _mm256_setzero_pd();
+        return {{zero, zero, zero, zero}};
+    }
+    static Lanes add_lanes(Lanes lanes, const double* query, const float* row) {
+        for (int part = 0; part < 4; ++part) {
+            const __m256d product_f64x4 = _mm256_mul_pd(_mm256_loadu_pd(query + 4 * part),
+                                                        _mm256_cvtps_pd(_mm_loadu_ps(row + 4 * part)));
+            lanes.f64x4[part] = _mm256_add_pd(lanes.f64x4[part], product_f64x4);
+        }
+        return lanes;
+    }
+    static double fold(const Lanes& lanes) {
+        const __m256d quarter_f64x4 = _mm256_add_pd(_mm256_add_pd(lanes.f64x4[0], lanes.f64x4[2]),
+                                                    _mm256_add_pd(lanes.f64x4[1], lanes.f64x4[3]));
+        const __m128d eighth_f64x2 = _mm_add_pd(_mm256_castpd256_pd128(quarter_f64x4),
+                                                _mm256_extractf128_pd(quarter_f64x4, 1));
+        return _mm_cvtsd_f64(_mm_add_sd(eighth_f64x2, _mm_unpackhi_pd(eighth_f64x2, eighth_f64x2)));
+    }
+
+    static void score_block_f32(const float* block, const float* query, std::size_t dims,
+                                float* scores) {
+        __m256 low_f32x8 = _mm256_setzero_ps();
+        __m256 high_f32x8 = _mm256_setzero_ps();
+        for (std::size_t j = 0; j < dims; ++j) {
+            const __m256 query_f32x8 = _mm256_set1_ps(query[j]);
+            low_f32x8 = _mm256_add_ps(
+                low_f32x8, _mm256_mul_ps(query_f32x8, _mm256_loadu_ps(block + j * kBlockEntries)));
+            high_f32x8 = _mm256_add_ps(
+                high_f32x8,
+                _mm256_mul_ps(query_f32x8, _mm256_loadu_ps(block + j * kBlockEntries + 8)));
+        }
+        _mm256_storeu_ps(scores, low_f32x8);
+        _mm256_storeu_ps(scores + 8, high_f32x8);
+    }
+};
+
+}  // namespace
+
+extern const Kernels kAvx2Kernels;
+const Kernels kAvx2Kernels = make_kernels<Avx2Isa>("avx2");
+
+}  // namespace hiernorm

@@ -1,0 +1,72 @@
+// AVX-512 without VNNI (F, BW, DQ, VL): the AVX2 scheme on registers twice as wide.
+#include "kernels/avx512.hpp"
+
+namespace hiernorm {
+namespace {
+
+struct Avx512Isa : Avx512Common {
+    static __m512i start_of_run(const ScanQuery& query, std::size_t run) {
+        std::uint16_t halves[2];
+        std::memcpy(halves, query.half_corrections + 2 * run, sizeof halves);
+        const auto minus = [](std::uint16_t half) { return static_cast<std::uint16_t>(-half); };
+        return _mm512_set1_epi32(static_cast<std::int32_t>(std::uint32_t{minus(halves[0])} |
+                                                           std::uint32_t{minus(halves[1])} << 16));
+    }
+    static __m512i add_group(__m512i halves_i16x32, const std::uint8_t* line, __m512i query_i8x64) {
+        return _mm512_add_epi16(halves_i16x32,
+                                _mm512_maddubs_epi16(_mm512_loadu_si512(line), query_i8x64));
+    }
+    static __m512i join_halves(__m512i halves_i16x32) {
+        return _mm512_madd_epi16(halves_i16x32, _mm512_set1_epi16(1));
+    }
+
+    template <std::size_t Groups>
+    struct FixedQuery {
+        explicit FixedQuery(const ScanQuery& query) : start_i16x32(start_of_run(query, 0)) {
+            for (std::size_t group = 0; group < Groups; ++group) {
+                groups_i8x64[group] = query_group(query, group);
+            }
+        }
+        Scores score(const std::uint8_t* block) const {
+            __m512i halves_i16x32 = start_i16x32;
+            for (std::size_t group = 0; group < Groups; ++group) {
+                halves_i16x32 = add_group(halves_i16x32, block + group * 64, groups_i8x64[group]);
+            }
+            return join_halves(halves_i16x32);
+        }
+        __m512i start_i16x32;
+        __m512i groups_i8x64[Groups];
+    };
+
+    struct LongQuery {
+        explicit LongQuery(const ScanQuery& q) : query(q) {}
+        Scores score(const std::uint8_t* block) const {
+            __m512i sums_i32x16 = _mm512_setzero_si512();
+            for (std::size_t first = 0; first < query.groups; first += kRunGroups) {
+                const std::size_t rest = query.groups - first;
+                const std::size_t last = first + (rest < kRunGroups ? rest : kRunGroups);
+                __m512i halves_i16x32 = start_of_run(query, first / kRunGroups);
+                for (std::size_t group = first; group < last; ++group) {
+                    halves_i16x32 =
+                        add_group(halves_i16x32, block + group * 64, query_group(query, group));
+                }
+                sums_i32x16 = _mm512_add_epi32(sums_i32x16, join_halves(halves_i16x32));
+            }
+            return sums_i32x16;
+        }
+        const ScanQuery& query;
+    };
+
+    static Sum add_products(Sum sum_i32x16, const std::uint8_t* codes, const std::int8_t* query) {
+        const __m512i pairs_i16x32 =
+            _mm512_maddubs_epi16(_mm512_loadu_si512(codes), _mm512_loadu_si512(query));
+        return _mm512_add_epi32(sum_i32x16, join_halves(pairs_i16x32));
+    }
+};
+
+}  // namespace
+
+extern const Kernels kAvx512Kernels;
+const Kernels kAvx512Kernels = make_kernels<Avx512Isa>("avx512");
+
+}  // namespace hiernorm

@@ -1,0 +1,76 @@
+// What the two AVX-512 families share: one register holds the 16 scores of a block.
+#pragma once
+
+#include <immintrin.h>
+
+#include "kernels/generic.hpp"
+
+namespace hiernorm {
+namespace {
+
+struct Avx512Common {
+    using Scores = __m512i;
+
+    static Scores splat(std::int32_t value) { return _mm512_set1_epi32(value); }
+    static Scores load(const std::int32_t* scores) { return _mm512_loadu_si512(scores); }
+    static void store(std::int32_t* out, Scores block_i32x16) { _mm512_storeu_si512(out, block_i32x16); }
+    static std::uint32_t above(Scores block_i32x16, std::int32_t cut) {
+        return _mm512_cmpgt_epi32_mask(block_i32x16, _mm512_set1_epi32(cut));
+    }
+    static bool any_above(Scores block_i32x16, std::int32_t cut) { return above(block_i32x16, cut) != 0; }
+    static Scores maximum(Scores a_i32x16, Scores b_i32x16) {
+        return _mm512_max_epi32(a_i32x16, b_i32x16);
+    }
+    static Scores maximum_below(Scores a_i32x16, Scores b_i32x16, std::int32_t cut) {
+        const __mmask16 kept = _mm512_cmple_epi32_mask(b_i32x16, _mm512_set1_epi32(cut));
+        return _mm512_mask_max_epi32(a_i32x16, kept, a_i32x16, b_i32x16);
+    }
+    static std::int32_t horizontal_maximum(Scores block_i32x16) {
+        return _mm512_reduce_max_epi32(block_i32x16);
+    }
+    static __m512i query_group(const ScanQuery& query, std::size_t group) {
+        std::int32_t four;
+        std::memcpy(&four, query.codes + group * kGroupSlots, sizeof four);
+        return _mm512_set1_epi32(four);
+    }
+
+    using Sum = __m512i;
+    static constexpr std::size_t kSumBytes = 64;
+    static Sum zero_sum() { return _mm512_setzero_si512(); }
+    static std::int32_t total(Sum sum_i32x16) { return _mm512_reduce_add_epi32(sum_i32x16); }
+
+    struct Lanes {
+        __m512d low_f64x8, high_f64x8;
+    };
+    static Lanes zero_lanes() { return {_mm512_setzero_pd(), _mm512_setzero_pd()}; }
+    static Lanes add_lanes(Lanes lanes, const double* query, const float* row) {
+        const __m512d low_f64x8 =
+            _mm512_mul_pd(_mm512_loadu_pd(query), _mm512_cvtps_pd(_mm256_loadu_ps(row)));
+        const __m512d high_f64x8 =
+            _mm512_mul_pd(_mm512_loadu_pd(query + 8), _mm512_cvtps_pd(_mm256_loadu_ps(row + 8)));
+        return {_mm512_add_pd(lanes.low_f64x8, low_f64x8),
+                _mm512_add_pd(lanes.high_f64x8, high_f64x8)};
+    }
+    static double fold(const Lanes& lanes) {
+        const __m512d half_f64x8 = _mm512_add_pd(lanes.low_f64x8, lanes.high_f64x8);
+        const __m256d quarter_f64x4 = _mm256_add_pd(_mm512_castpd512_pd256(half_f64x8),
+                                                    _mm512_extractf64x4_pd(half_f64x8, 1));
+        const __m128d eighth_f64x2 = _mm_add_pd(_mm256_castpd256_pd128(quarter_f64x4),
+                                                _mm256_extractf128_pd(quarter_f64x4, 1));
+        return _mm_cvtsd_f64(_mm_add_sd(eighth_f64x2, _mm_unpackhi_pd(eighth_f64x2, eighth_f64x2)));
+    }
+
+    static void score_block_f32(const float* block, const float* query, std::size_t dims,
+                                float* scores) {
+        __m512 sum_f32x16 = _mm512_setzero_ps();
+        for (std::size_t j = 0; j < dims; ++j) {
+            sum_f32x16 = _mm512_add_ps(
+                sum_f32x16,
+                _mm512_mul_ps(_mm512_set1_ps(query[j]), _mm512_loadu_ps(block + j * kBlockEntries)));
+        }
+        _mm512_storeu_ps(scores, sum_f32x16);
+    }
+};
+
+}  // namespace
+}  // namespace hiernorm

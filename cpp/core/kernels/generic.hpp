@@ -1,0 +1,200 @@
+// The kernels as templates over one instruction set. `Isa` supplies the few operations that differ;
+// this file is the algorithm and, with ScalarIsa, the portable family.
+#pragma once
+
+#include <cstring>
+#include <limits>
+
+#include "kernels/kernels.hpp"
+
+#if defined(_MSC_VER) && !defined(__clang__)
+#include <intrin.h>
+#define HIERNORM_PREFETCH(address) _mm_prefetch(reinterpret_cast<const char*>(address), 2)
+#else
+#define HIERNORM_PREFETCH(address) __builtin_prefetch(address, 0, 2)
+#endif
+
+// Internal linkage, and no function templates of the standard library: code compiled with one
+// family's flags must never be the copy that the linker keeps for the others.
+namespace hiernorm {
+namespace {
+
+constexpr std::int32_t kLowest = std::numeric_limits<std::int32_t>::min();
+
+inline std::int32_t larger(std::int32_t a, std::int32_t b) { return a > b ? a : b; }
+
+inline std::uint32_t lowest_bit(std::uint32_t mask) {
+#if defined(_MSC_VER) && !defined(__clang__)
+    unsigned long index;
+    _BitScanForward(&index, mask);
+    return static_cast<std::uint32_t>(index);
+#else
+    return static_cast<std::uint32_t>(__builtin_ctz(mask));
+#endif
+}
+
+// Appends candidates among 16 known scores; `mask` has a bit per score above the cut.
+inline std::size_t append_candidates(const std::int32_t* scores, std::uint32_t mask,
+                                     std::uint32_t position, Candidate* out) {
+    std::size_t count = 0;
+    while (mask != 0) {
+        const std::uint32_t entry = lowest_bit(mask);
+        out[count++] = {position + entry, scores[entry]};
+        mask &= mask - 1;
+    }
+    return count;
+}
+
+template <class Isa>
+std::size_t select_i32(const std::int32_t* scores, std::size_t entries, std::int32_t cut,
+                       std::uint32_t position, Candidate* out, std::int32_t* skipped) {
+    std::size_t count = 0;
+    std::size_t entry = 0;
+    typename Isa::Scores best = Isa::splat(*skipped);
+    for (; entry + kBlockEntries <= entries; entry += kBlockEntries) {
+        const typename Isa::Scores block = Isa::load(scores + entry);
+        const std::uint32_t mask = Isa::above(block, cut);
+        if (mask == 0) {
+            best = Isa::maximum(best, block);
+        } else {
+            best = Isa::maximum_below(best, block, cut);
+            count += append_candidates(scores + entry, mask,
+                                       position + static_cast<std::uint32_t>(entry), out + count);
+        }
+    }
+    std::int32_t largest = Isa::horizontal_maximum(best);
+    for (; entry < entries; ++entry) {
+        if (scores[entry] > cut) {
+            out[count++] = {position + static_cast<std::uint32_t>(entry), scores[entry]};
+        } else {
+            largest = larger(largest, scores[entry]);
+        }
+    }
+    *skipped = largest;
+    return count;
+}
+
+template <class Isa, class Query>
+void score_blocks(const Query& query, const std::uint8_t* blocks, std::size_t entries,
+                  std::size_t block_bytes, std::int32_t* scores) {
+    for (std::size_t entry = 0; entry < entries; entry += kBlockEntries) {
+        Isa::store(scores + entry, query.score(blocks));
+        blocks += block_bytes;
+    }
+}
+
+template <class Isa, class Query>
+std::size_t scan_blocks(const Query& query, const std::uint8_t* blocks, std::size_t entries,
+                        std::size_t block_bytes, std::int32_t cut, std::uint32_t position,
+                        const std::uint8_t* nearby, Candidate* out, std::int32_t* skipped) {
+    std::size_t count = 0;
+    std::size_t entry = 0;
+    typename Isa::Scores best = Isa::splat(*skipped);
+    alignas(64) std::int32_t scores[kBlockEntries];
+    for (; entry + kBlockEntries <= entries; entry += kBlockEntries) {
+        const typename Isa::Scores block = query.score(blocks);
+        blocks += block_bytes;
+        if (!Isa::any_above(block, cut)) {
+            best = Isa::maximum(best, block);
+            continue;
+        }
+        best = Isa::maximum_below(best, block, cut);
+        Isa::store(scores, block);
+        std::uint32_t mask = Isa::above(block, cut);
+        const std::size_t added = append_candidates(
+            scores, mask, position + static_cast<std::uint32_t>(entry), out + count);
+        if (nearby != nullptr) {
+            for (; mask != 0; mask &= mask - 1) {
+                HIERNORM_PREFETCH(nearby + (entry + lowest_bit(mask)) * kStageBytes);
+            }
+        }
+        count += added;
+    }
+    *skipped = Isa::horizontal_maximum(best);
+    if (entry < entries) {
+        Isa::store(scores, query.score(blocks));
+        count += select_i32<Isa>(scores, entries - entry, cut,
+                                 position + static_cast<std::uint32_t>(entry), out + count, skipped);
+    }
+    return count;
+}
+
+// Calls `use(query)` with the query's registers laid out for its number of groups: fixed sizes up
+// to kRunGroups keep them in registers, longer ones loop over runs.
+template <class Isa, class Use>
+auto with_query(const ScanQuery& query, Use use) {
+    switch (query.groups) {
+        case 1: return use(typename Isa::template FixedQuery<1>(query));
+        case 2: return use(typename Isa::template FixedQuery<2>(query));
+        case 3: return use(typename Isa::template FixedQuery<3>(query));
+        case 4: return use(typename Isa::template FixedQuery<4>(query));
+        case 5: return use(typename Isa::template FixedQuery<5>(query));
+        case 6: return use(typename Isa::template FixedQuery<6>(query));
+        case 7: return use(typename Isa::template FixedQuery<7>(query));
+        case 8: return use(typename Isa::template FixedQuery<8>(query));
+        default: return use(typename Isa::LongQuery(query));
+    }
+}
+
+template <class Isa>
+void score_u8i8(const std::uint8_t* blocks, std::size_t entries, const ScanQuery& query,
+                std::int32_t* scores) {
+    const std::size_t block_bytes = query.groups * kGroupSlots * kBlockEntries;
+    with_query<Isa>(query, [&](const auto& fixed) {
+        score_blocks<Isa>(fixed, blocks, entries, block_bytes, scores);
+    });
+}
+
+template <class Isa>
+std::size_t scan_u8i8(const std::uint8_t* blocks, std::size_t entries, const ScanQuery& query,
+                      std::int32_t cut, std::uint32_t position, const std::uint8_t* nearby,
+                      Candidate* out, std::int32_t* skipped) {
+    const std::size_t block_bytes = query.groups * kGroupSlots * kBlockEntries;
+    return with_query<Isa>(query, [&](const auto& fixed) {
+        return scan_blocks<Isa>(fixed, blocks, entries, block_bytes, cut, position, nearby, out,
+                                skipped);
+    });
+}
+
+template <class Isa>
+std::int32_t dot_u8i8(const std::uint8_t* codes, const std::int8_t* query, std::size_t bytes) {
+    typename Isa::Sum sum = Isa::zero_sum();
+    std::size_t j = 0;
+    for (; j + Isa::kSumBytes <= bytes; j += Isa::kSumBytes) {
+        sum = Isa::add_products(sum, codes + j, query + j);
+    }
+    std::int32_t total = Isa::total(sum);
+    for (; j < bytes; ++j) total += std::int32_t{codes[j]} * query[j];
+    return total;
+}
+
+template <class Isa>
+double dot_f32(const double* query, const float* row, std::size_t dim) {
+    typename Isa::Lanes lanes = Isa::zero_lanes();
+    std::size_t j = 0;
+    for (; j + kLanes <= dim; j += kLanes) lanes = Isa::add_lanes(lanes, query + j, row + j);
+    if (j < dim) {
+        float rest[kLanes] = {};
+        std::memcpy(rest, row + j, (dim - j) * sizeof(float));
+        lanes = Isa::add_lanes(lanes, query + j, rest);
+    }
+    return Isa::fold(lanes);
+}
+
+template <class Isa>
+void score_f32(const float* blocks, std::size_t entries, const float* query, std::size_t dims,
+               float* scores) {
+    for (std::size_t entry = 0; entry < entries; entry += kBlockEntries) {
+        Isa::score_block_f32(blocks, query, dims, scores + entry);
+        blocks += dims * kBlockEntries;
+    }
+}
+
+template <class Isa>
+constexpr Kernels make_kernels(std::string_view name) {
+    return Kernels{name,           score_u8i8<Isa>, scan_u8i8<Isa>, select_i32<Isa>,
+                   dot_u8i8<Isa>, dot_f32<Isa>,    score_f32<Isa>};
+}
+
+}  // namespace
+}  // namespace hiernorm

@@ -1,0 +1,83 @@
+// What a kernel family provides, and the choice of one at run time.
+//
+// Codes are bytes in blocks of 16 entries, four slots of one entry side by side:
+//     codes[block][group][entry 0..15][slot 0..3]        slot index = 4 * group + slot
+// so that one 64-byte line holds one group of a whole block. The score of an entry is
+//     score = sum_j codes[j] * query[j] - correction      (exact in int32)
+// Integer arithmetic is exact, so all families give the same scores. `dot_f32` is the canonical
+// score and follows hiernorm/reference.py: 16 lanes, products exact in float64, halving tree.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace hiernorm {
+
+inline constexpr std::size_t kBlockEntries = 16;
+inline constexpr std::size_t kTileEntries = 1024;   // unit of one scan call and of the measured norms
+inline constexpr std::size_t kGroupSlots = 4;
+inline constexpr std::size_t kRunGroups = 8;        // groups whose int16 partial sums may not overflow
+inline constexpr std::size_t kStageBytes = 64;      // minor codes read at a time
+inline constexpr std::size_t kLanes = 16;           // lanes of the canonical sum
+// Largest |query[j]| + |query[j+1]|: 255 * 128 fits int16, so that no pair saturates on AVX2.
+inline constexpr int kPairLimit = 128;
+inline constexpr int kPartialLimit = 32767;
+
+struct Candidate {
+    std::uint32_t position;
+    std::int32_t score;
+};
+
+// The query's side of the major scan. `half_corrections` holds, per run of 8 groups, the share of
+// the correction that falls to slots 0-1 and to slots 2-3, reduced modulo 2^16.
+struct ScanQuery {
+    const std::int8_t* codes;
+    std::size_t groups;
+    const std::int16_t* half_corrections;
+    std::int32_t correction;
+    std::int32_t code_sum;
+};
+
+struct Kernels {
+    std::string_view name;
+
+    // scores[i] for `entries` entries; writes whole blocks, so `scores` has room for them.
+    void (*score_u8i8)(const std::uint8_t* blocks, std::size_t entries, const ScanQuery& query,
+                       std::int32_t* scores);
+
+    // Appends the entries with score > cut to `out` (room for all) and returns their number;
+    // raises *skipped to the largest score among the others. `nearby`, if given, is an array of
+    // 64-byte rows, one per entry; the rows of the candidates are prefetched.
+    std::size_t (*scan_u8i8)(const std::uint8_t* blocks, std::size_t entries,
+                             const ScanQuery& query, std::int32_t cut, std::uint32_t position,
+                             const std::uint8_t* nearby, Candidate* out, std::int32_t* skipped);
+
+    // The same on scores that are known already.
+    std::size_t (*select_i32)(const std::int32_t* scores, std::size_t entries, std::int32_t cut,
+                              std::uint32_t position, Candidate* out, std::int32_t* skipped);
+
+    // sum_j codes[j] * query[j] over `bytes` bytes; query obeys kPairLimit.
+    std::int32_t (*dot_u8i8)(const std::uint8_t* codes, const std::int8_t* query,
+                             std::size_t bytes);
+
+    // The canonical inner product. `query` is padded with zeros to a multiple of kLanes.
+    double (*dot_f32)(const double* query, const float* row, std::size_t dim);
+
+    // Algorithm 1, phase 1: float32 dots over `dims` dimensions, blocks[block][dim][entry],
+    // in dimension order, multiplication and addition rounded apart. Writes whole blocks.
+    void (*score_f32)(const float* blocks, std::size_t entries, const float* query,
+                      std::size_t dims, float* scores);
+};
+
+// The families this processor can run, slowest first; scalar is always among them.
+std::span<const Kernels* const> available_kernels();
+
+// The family in use: HIERNORM_ISA if set (an error if it cannot run here), else the fastest.
+const Kernels& active_kernels();
+
+// Selects a family by name for the whole process; throws std::invalid_argument if it cannot run.
+void use_kernels(std::string_view name);
+
+}  // namespace hiernorm

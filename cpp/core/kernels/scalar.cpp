@@ -1,0 +1,104 @@
+// The portable family: plain C++, the yardstick of all others.
+#include <algorithm>
+#include <array>
+
+#include "kernels/generic.hpp"
+
+namespace hiernorm {
+namespace {
+
+struct ScalarIsa {
+    using Scores = std::array<std::int32_t, kBlockEntries>;
+
+    static Scores splat(std::int32_t value) {
+        Scores all;
+        all.fill(value);
+        return all;
+    }
+    static Scores load(const std::int32_t* scores) {
+        Scores block;
+        std::copy_n(scores, kBlockEntries, block.begin());
+        return block;
+    }
+    static void store(std::int32_t* out, const Scores& block) {
+        std::copy(block.begin(), block.end(), out);
+    }
+    static std::uint32_t above(const Scores& block, std::int32_t cut) {
+        std::uint32_t mask = 0;
+        for (std::size_t i = 0; i < kBlockEntries; ++i) {
+            mask |= std::uint32_t{block[i] > cut} << i;
+        }
+        return mask;
+    }
+    static bool any_above(const Scores& block, std::int32_t cut) { return above(block, cut) != 0; }
+    static Scores maximum(Scores a, const Scores& b) {
+        for (std::size_t i = 0; i < kBlockEntries; ++i) a[i] = std::max(a[i], b[i]);
+        return a;
+    }
+    static Scores maximum_below(Scores a, const Scores& b, std::int32_t cut) {
+        for (std::size_t i = 0; i < kBlockEntries; ++i) {
+            if (b[i] <= cut) a[i] = std::max(a[i], b[i]);
+        }
+        return a;
+    }
+    static std::int32_t horizontal_maximum(const Scores& block) {
+        return *std::max_element(block.begin(), block.end());
+    }
+
+    struct LongQuery {
+        explicit LongQuery(const ScanQuery& q) : query(q) {}
+        Scores score(const std::uint8_t* block) const {
+            Scores sums = splat(-query.correction);
+            for (std::size_t group = 0; group < query.groups; ++group) {
+                for (std::size_t entry = 0; entry < kBlockEntries; ++entry) {
+                    for (std::size_t slot = 0; slot < kGroupSlots; ++slot) {
+                        sums[entry] += std::int32_t{*block++} * query.codes[group * kGroupSlots + slot];
+                    }
+                }
+            }
+            return sums;
+        }
+        const ScanQuery& query;
+    };
+    template <std::size_t>
+    using FixedQuery = LongQuery;
+
+    using Sum = std::int32_t;
+    static constexpr std::size_t kSumBytes = 1;
+    static Sum zero_sum() { return 0; }
+    static Sum add_products(Sum sum, const std::uint8_t* codes, const std::int8_t* query) {
+        return sum + std::int32_t{*codes} * *query;
+    }
+    static std::int32_t total(Sum sum) { return sum; }
+
+    using Lanes = std::array<double, kLanes>;
+    static Lanes zero_lanes() { return {}; }
+    static Lanes add_lanes(Lanes lanes, const double* query, const float* row) {
+        for (std::size_t l = 0; l < kLanes; ++l) lanes[l] += query[l] * static_cast<double>(row[l]);
+        return lanes;
+    }
+    static double fold(Lanes lanes) {
+        for (std::size_t half = kLanes / 2; half != 0; half /= 2) {
+            for (std::size_t l = 0; l < half; ++l) lanes[l] += lanes[l + half];
+        }
+        return lanes[0];
+    }
+
+    static void score_block_f32(const float* block, const float* query, std::size_t dims,
+                                float* scores) {
+        std::array<float, kBlockEntries> sums{};
+        for (std::size_t j = 0; j < dims; ++j) {
+            for (std::size_t entry = 0; entry < kBlockEntries; ++entry) {
+                sums[entry] += query[j] * block[j * kBlockEntries + entry];
+            }
+        }
+        std::copy(sums.begin(), sums.end(), scores);
+    }
+};
+
+}  // namespace
+
+extern const Kernels kScalarKernels;
+const Kernels kScalarKernels = make_kernels<ScalarIsa>("scalar");
+
+}  // namespace hiernorm

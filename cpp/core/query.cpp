@@ -1,0 +1,201 @@
+// Encodes queries and derives the error terms of their bounds.
+#include "query.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace hiernorm {
+namespace {
+
+constexpr double kEpsilon = 0x1p-53;
+constexpr double kNoFraction = 6755399441055744.0;  // 1.5 * 2^52: adding it rounds to an integer
+
+double root_up(double squares) { return std::sqrt(squares) * kRoundUp; }
+
+double sum_of_squares(const double* values, std::size_t count) {
+    double lanes[4] = {};
+    std::size_t j = 0;
+    for (; j + 4 <= count; j += 4) {
+        for (std::size_t l = 0; l < 4; ++l) lanes[l] += values[j + l] * values[j + l];
+    }
+    for (; j < count; ++j) lanes[0] += values[j] * values[j];
+    return (lanes[0] + lanes[2]) + (lanes[1] + lanes[3]);
+}
+
+// Codes values as integers times `step`; returns the sum of squared errors.
+double encode_values(const double* values, std::size_t count, double step, std::int8_t* codes) {
+    const double inverse = 1.0 / step;
+    double squares = 0.0;
+    for (std::size_t j = 0; j < count; ++j) {
+        const double code = (values[j] * inverse + kNoFraction) - kNoFraction;
+        const double error = values[j] - code * step;
+        squares += error * error;
+        codes[j] = static_cast<std::int8_t>(static_cast<int>(code));
+    }
+    return squares;
+}
+
+// The largest |a| + |b| over neighbours at even places.
+double largest_pair(const double* values, std::size_t count) {
+    double largest = 0.0;
+    std::size_t j = 0;
+    for (; j + 2 <= count; j += 2) {
+        largest = std::max(largest, std::abs(values[j]) + std::abs(values[j + 1]));
+    }
+    return j < count ? std::max(largest, std::abs(values[j])) : largest;
+}
+
+// A step under which no pair of codes exceeds kPairLimit: rounding adds at most 1/2 to each.
+double step_for_pairs(double pair) { return pair / (kPairLimit - 1); }
+
+}  // namespace
+
+double canonical_norm(const Kernels& kernels, const float* row, std::size_t dim) {
+    thread_local std::vector<double> values;
+    values.assign((dim + kLanes - 1) / kLanes * kLanes, 0.0);
+    std::copy(row, row + dim, values.begin());
+    return std::sqrt(kernels.dot_f32(values.data(), row, dim));
+}
+
+void ExactQuery::prepare(const Kernels& kernels, Metric metric, const float* row, std::size_t dim) {
+    kernels_ = &kernels;
+    metric_ = metric;
+    dim_ = dim;
+    values_.assign((dim + kLanes - 1) / kLanes * kLanes, 0.0);
+    std::copy(row, row + dim, values_.begin());
+    norm_ = std::sqrt(kernels.dot_f32(values_.data(), row, dim));
+}
+
+double ExactQuery::score(const float* row) const {
+    const double product = kernels_->dot_f32(values_.data(), row, dim_);
+    if (metric_ == Metric::kInnerProduct) return product;
+    return product / (norm_ * canonical_norm(*kernels_, row, dim_));
+}
+
+void QueryView::prepare(const Kernels& kernels, const Fit& fit, const ExactQuery& exact) {
+    const bool cosine = fit.metric == Metric::kCosine;
+    values.resize(fit.dim);
+    if (fit.rotated()) {
+        for (std::size_t r = 0; r < fit.dim; ++r) {
+            values[r] = kernels.dot_f32(exact.values().data(), fit.rotation.data() + r * fit.dim,
+                                        fit.dim);
+        }
+    } else {
+        std::copy_n(exact.values().begin(), fit.dim, values.begin());
+    }
+    if (cosine) {
+        for (double& value : values) value /= exact.norm();
+    }
+    major_norm = root_up(sum_of_squares(values.data(), fit.major));
+    minor_norm = root_up(sum_of_squares(values.data() + fit.major, fit.minor()));
+    // Additions behind one another in the canonical sum, the two roots, product and quotient of
+    // the cosine, and 2^-40 for the float64 arithmetic of the bounds themselves.
+    const double depth = static_cast<double>(fit.dim / kLanes) + 16.0;
+    const double norm = cosine ? 1.0 : exact.norm();
+    margin = norm * kRoundUp * (2.0 * depth * kEpsilon + fit.rotation_error + 0x1p-40);
+}
+
+void CodedQuery::prepare(const Fit& fit, const QueryView& view, const TileNorms& largest,
+                         bool soft) {
+    view_ = &view;
+    soft_ = soft;
+    encode_major(fit, largest);
+    encode_minor(fit);
+}
+
+// The step satisfies two limits of the kernels: pairs (kPairLimit), and int16 partial sums. A
+// partial sum runs over the slots 0-1 or 2-3 of at most kRunGroups groups, 16 slots; there
+//     |sum c e| <= |c| |e| <= half_norm * (|z_half| / step + 2)     (16 roundings of 1/2)
+// plus the tail slot, at most 255 * (tail / step + 1).
+void CodedQuery::encode_major(const Fit& fit, const TileNorms& largest) {
+    const std::size_t slots = fit.slots();
+    thread_local std::vector<double> values;
+    values.assign(slots, 0.0);
+    std::copy_n(view_->values.begin(), fit.major, values.begin());
+    double tail = 0.0;
+    if (fit.entry_tails && !soft_) tail = view_->minor_norm * (fit.tail_step / fit.major_step);
+
+    const double half_norm =
+        std::min(largest.major_coded / fit.major_step * kRoundUp, kCodeLimit * 4.0);
+    double half_squares = 0.0;
+    const std::size_t runs = (fit.groups() + kRunGroups - 1) / kRunGroups;
+    for (std::size_t run = 0; run < runs; ++run) {
+        double squares[2] = {};
+        const std::size_t last = std::min(slots, (run + 1) * kRunGroups * kGroupSlots);
+        for (std::size_t slot = run * kRunGroups * kGroupSlots; slot < last; ++slot) {
+            squares[slot / 2 % 2] += values[slot] * values[slot];
+        }
+        half_squares = std::max({half_squares, squares[0], squares[1]});
+    }
+    if (fit.entry_tails) values[fit.major] = tail;
+    const double partial = half_norm * root_up(half_squares) + kTailLimit * tail;
+    const double room = kPartialLimit - 2.0 * half_norm - kTailLimit;
+    const double smallest_step = std::max(step_for_pairs(largest_pair(values.data(), slots)), partial / room);
+    const double step = smallest_step > 0.0 ? smallest_step * kRoundUp : 1.0;
+
+    major_codes_.assign(slots, 0);
+    major_error_ = root_up(encode_values(values.data(), fit.major, step, major_codes_.data()));
+    tail_code_ = 0;
+    if (tail > 0.0) {
+        tail_code_ = static_cast<std::int32_t>(std::ceil(tail / step * kRoundUp));
+        major_codes_[fit.major] = static_cast<std::int8_t>(tail_code_);
+    }
+    scale_ = fit.major_step * step;
+
+    half_corrections_.assign(2 * runs, 0);
+    std::vector<std::int32_t>& halves = stage_corrections_;  // scratch until encode_minor
+    halves.assign(2 * runs, 0);
+    std::int32_t sum = 0;
+    for (std::size_t slot = 0; slot < fit.major; ++slot) {
+        halves[slot / (kRunGroups * kGroupSlots) * 2 + slot / 2 % 2] += major_codes_[slot];
+        sum += major_codes_[slot];
+    }
+    for (std::size_t half = 0; half < halves.size(); ++half) {
+        half_corrections_[half] =
+            static_cast<std::int16_t>(static_cast<std::uint16_t>(halves[half] * kCodeOffset));
+    }
+    scan_ = {major_codes_.data(), fit.groups(), half_corrections_.data(), sum * kCodeOffset,
+             sum + tail_code_};
+}
+
+void CodedQuery::encode_minor(const Fit& fit) {
+    const std::size_t stages = fit.stages();
+    const double* values = view_->values.data();
+    minor_codes_.assign(stages * kStageBytes, 0);
+    stage_corrections_.assign(stages, 0);
+    stage_tails_.assign(stages, 0.0);
+    double pair = 0.0;
+    for (std::size_t stage = 0; stage < stages; ++stage) {
+        pair = std::max(pair, largest_pair(values + fit.stage_first(stage), fit.stage_dims(stage)));
+    }
+    const double step = pair > 0.0 ? step_for_pairs(pair) * kRoundUp : 1.0;
+    double squares = 0.0;
+    double behind = 0.0;
+    for (std::size_t stage = stages; stage-- > 0;) {
+        const std::size_t first = fit.stage_first(stage);
+        const std::size_t dims = fit.stage_dims(stage);
+        std::int8_t* codes = minor_codes_.data() + stage * kStageBytes;
+        squares += encode_values(values + first, dims, step, codes);
+        std::int32_t sum = 0;
+        for (std::size_t j = 0; j < dims; ++j) sum += codes[j];
+        stage_corrections_[stage] = sum * kCodeOffset;
+        stage_tails_[stage] = root_up(behind) * fit.tail_step;
+        behind += sum_of_squares(values + first, dims);
+    }
+    minor_error_ = root_up(squares);
+    minor_scale_ = fit.minor_step * step;
+}
+
+// One unit is given away so that the rounding of this line cannot matter: |x| < 2^31, hence the
+// quotient errs by far less than 1.
+std::int32_t CodedQuery::cut(double threshold, double slack) const {
+    constexpr auto lowest = std::numeric_limits<std::int32_t>::min();
+    constexpr auto highest = std::numeric_limits<std::int32_t>::max();
+    const double x = std::floor((threshold - slack) / scale_ - 1.0);
+    if (!(x > lowest)) return lowest;
+    if (x >= highest) return highest;
+    return static_cast<std::int32_t>(x);
+}
+
+}  // namespace hiernorm

@@ -1,0 +1,107 @@
+// Appends entries and their codes.
+#include "store.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "kernels/kernels.hpp"
+
+namespace hiernorm {
+namespace {
+
+std::size_t round_up(std::size_t value, std::size_t multiple) {
+    return (value + multiple - 1) / multiple * multiple;
+}
+
+}  // namespace
+
+// A chunk starts as large as what is being added and doubles after that, up to its full size, so
+// that one large addition wastes nothing and many small ones stay linear.
+Chunk& Store::chunk_with_room(std::size_t position, std::size_t entries) {
+    const std::size_t index = position / kChunkEntries;
+    if (index == chunks_.size()) chunks_.push_back(std::make_unique<Chunk>());
+    Chunk& chunk = *chunks_[index];
+    const std::size_t used = position % kChunkEntries;
+    const std::size_t have = chunk.ids.capacity();
+    const std::size_t need = std::min(kChunkEntries, used + entries);
+    if (need <= have) return chunk;
+    const std::size_t room = round_up(std::min(kChunkEntries, std::max(need, 2 * have)), kBlockEntries);
+    chunk.rows.grow(room * dim_);
+    chunk.tiles.resize((room + kTileEntries - 1) / kTileEntries);
+    if (layout_ == Layout::kCodes) {
+        chunk.major_codes.grow(room * fit_.slots());
+        chunk.stage_codes.resize(fit_.stages());
+        for (std::size_t stage = 0; stage < fit_.stages(); ++stage) {
+            chunk.stage_codes[stage].grow(room * fit_.stage_bytes(stage));
+        }
+    } else if (layout_ == Layout::kFloatMajors) {
+        chunk.float_majors.grow(room * fit_.major);
+    }
+    chunk.ids.grow(room);  // last: its capacity tells that the others have grown
+    return chunk;
+}
+
+void Store::write(std::size_t ahead, const float* rows, const std::int64_t* ids,
+                  const double* views, std::size_t count, std::size_t more_to_come) {
+    for (std::size_t i = 0; i < count; ++i) {
+        const std::size_t position = size_ + ahead + i;
+        if (i == 0 || position % kChunkEntries == 0) {
+            chunk_with_room(position, count - i + more_to_come);
+        }
+        write_entry(position, rows + i * dim_, ids[i], views == nullptr ? nullptr : views + i * dim_);
+    }
+}
+
+void Store::write_entry(std::size_t position, const float* row, std::int64_t id,
+                        const double* view) {
+    Chunk& chunk = *chunks_[position / kChunkEntries];
+    const std::size_t entry = position % kChunkEntries;
+    const std::size_t block = entry / kBlockEntries;
+    const std::size_t lane = entry % kBlockEntries;
+    chunk.ids[entry] = id;
+    std::memcpy(chunk.rows.data() + entry * dim_, row, dim_ * sizeof(float));
+    if (layout_ == Layout::kRowsOnly) return;
+
+    thread_local std::vector<double> own_view;
+    if (view == nullptr) {
+        own_view.assign(row, row + dim_);
+        if (fit_.metric == Metric::kCosine) {
+            double squares = 0.0;
+            for (double value : own_view) squares += value * value;
+            for (double& value : own_view) value /= std::sqrt(squares);
+        }
+        view = own_view.data();
+    }
+
+    TileNorms norms;
+    if (layout_ == Layout::kCodes) {
+        thread_local std::vector<std::uint8_t*> stages;
+        stages.clear();
+        for (Buffer<std::uint8_t>& stage : chunk.stage_codes) stages.push_back(stage.data());
+        norms = encode_entry(
+            fit_, view,
+            {chunk.major_codes.data() + block * kBlockEntries * fit_.slots() + lane * kGroupSlots,
+             stages.data(), entry});
+    } else {
+        float* majors = chunk.float_majors.data() + block * kBlockEntries * fit_.major + lane;
+        for (std::size_t j = 0; j < fit_.major; ++j) {
+            majors[j * kBlockEntries] = static_cast<float>(view[j]);
+        }
+        norms = measure_entry(fit_, view);
+    }
+    chunk.tiles[entry / kTileEntries].include(norms);
+    largest_.include(norms);
+}
+
+std::size_t Store::nbytes() const {
+    std::size_t total = fit_.rotation.size() * sizeof(float);
+    for (const auto& chunk : chunks_) {
+        total += chunk->ids.nbytes() + chunk->rows.nbytes() + chunk->major_codes.nbytes() +
+                 chunk->float_majors.nbytes() + chunk->tiles.size() * sizeof(TileNorms);
+        for (const Buffer<std::uint8_t>& stage : chunk->stage_codes) total += stage.nbytes();
+    }
+    return total;
+}
+
+}  // namespace hiernorm

@@ -1,0 +1,75 @@
+// Holds the entries: ids, rows and codes, in chunks that never move once they are full.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "buffer.hpp"
+#include "fit.hpp"
+
+namespace hiernorm {
+
+inline constexpr std::size_t kChunkEntries = std::size_t{1} << 16;
+inline constexpr std::size_t kMaxEntries = std::size_t{1} << 32;
+static_assert(kChunkEntries % kTileEntries == 0);
+
+// What an engine needs besides ids and rows.
+enum class Layout { kRowsOnly, kCodes, kFloatMajors };
+
+struct Chunk {
+    Buffer<std::int64_t> ids;
+    Buffer<float> rows;
+    Buffer<std::uint8_t> major_codes;               // Layout::kCodes
+    std::vector<Buffer<std::uint8_t>> stage_codes;  // Layout::kCodes
+    Buffer<float> float_majors;                     // Layout::kFloatMajors: blocks[dim][entry]
+    std::vector<TileNorms> tiles;
+};
+
+class Store {
+   public:
+    Store(Layout layout, std::size_t dim) : layout_(layout), dim_(dim) {}
+
+    std::size_t size() const { return size_; }
+    std::size_t dim() const { return dim_; }
+    Layout layout() const { return layout_; }
+    const Fit& fit() const { return fit_; }
+    bool fitted() const { return fit_.dim != 0; }
+    void set_fit(Fit fit) { fit_ = std::move(fit); }
+    const TileNorms& largest() const { return largest_; }
+
+    std::size_t chunks() const { return (size_ + kChunkEntries - 1) / kChunkEntries; }
+    const Chunk& chunk(std::size_t index) const { return *chunks_[index]; }
+    std::size_t chunk_entries(std::size_t index) const {
+        return std::min(kChunkEntries, size_ - index * kChunkEntries);
+    }
+
+    const float* row(std::size_t position) const {
+        return chunk(position / kChunkEntries).rows.data() + position % kChunkEntries * dim_;
+    }
+    std::int64_t id(std::size_t position) const {
+        return chunk(position / kChunkEntries).ids[position % kChunkEntries];
+    }
+
+    // Writes entries behind the visible ones, `ahead` of them; publish() makes them visible.
+    // `views` may be null: then the view is the row itself (over its norm for cosine).
+    void write(std::size_t ahead, const float* rows, const std::int64_t* ids, const double* views,
+               std::size_t count, std::size_t more_to_come);
+    void publish(std::size_t count) { size_ += count; }
+
+    std::size_t nbytes() const;
+
+   private:
+    Chunk& chunk_with_room(std::size_t position, std::size_t entries);
+    void write_entry(std::size_t position, const float* row, std::int64_t id, const double* view);
+
+    Layout layout_;
+    std::size_t dim_;
+    Fit fit_;
+    std::size_t size_ = 0;
+    TileNorms largest_;
+    std::vector<std::unique_ptr<Chunk>> chunks_;
+};
+
+}  // namespace hiernorm

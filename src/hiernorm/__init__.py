@@ -1,0 +1,36 @@
+"""Exact and deterministic vector retrieval by Hierarchical Normalization.
+
+>>> import numpy as np, hiernorm
+>>> features = np.random.default_rng(0).standard_normal((1000, 128))
+>>> x = hiernorm.normalize(features, major=16, alpha=1/8)
+>>> index = hiernorm.Index(dim=128, major=16, alpha=1/8)
+>>> index.add(x)
+>>> hits = index.search(x[:2], k=3)
+>>> hits.ids[:, 0], bool(hits.certificate.exact.all())
+(array([0, 1]), True)
+"""
+
+from importlib.metadata import version as _version
+
+from hiernorm import reference
+from hiernorm._core import available_isas, isa
+from hiernorm.certificate import Certificate, QueryCertificate
+from hiernorm.hits import Hits, RangeHits, Verification
+from hiernorm.index import Index
+from hiernorm.normalize import normalize
+
+__version__ = _version("hiernorm")
+
+__all__ = [
+    "Certificate",
+    "Hits",
+    "Index",
+    "QueryCertificate",
+    "RangeHits",
+    "Verification",
+    "__version__",
+    "available_isas",
+    "isa",
+    "normalize",
+    "reference",
+]

@@ -1,0 +1,67 @@
+"""The one place that validates arrays and says what was expected and what came."""
+
+from __future__ import annotations
+
+import operator
+
+import numpy as np
+import numpy.typing as npt
+
+from hiernorm.reference import Float32Array, Int64Array
+
+
+def as_float32(name: str, values: npt.ArrayLike) -> Float32Array:
+    """``values`` as a C-contiguous float32 array of one or two dimensions.
+
+    Float64, float16 and integers are converted by rounding to the nearest float32; a contiguous
+    float32 array is returned as it is, without a copy.
+    """
+    array = np.asarray(values)
+    if array.dtype != np.float32:
+        if array.dtype.kind not in "fiu":
+            raise TypeError(f"{name} must be numbers (float32 is used), got dtype {array.dtype}")
+        with np.errstate(over="ignore"):
+            array = array.astype(np.float32)
+    if array.ndim not in (1, 2):
+        raise ValueError(
+            f"{name} must have shape (n, d) or (d,), got {array.ndim} dimensions "
+            f"with shape {array.shape}"
+        )
+    return np.ascontiguousarray(array)
+
+
+def as_rows(name: str, values: npt.ArrayLike, dim: int) -> Float32Array:
+    """``values`` as ``(n, dim)`` float32; a single ``(dim,)`` vector becomes one row."""
+    rows = as_float32(name, values)
+    if rows.ndim == 1:
+        rows = rows[np.newaxis]
+    if rows.shape[1] != dim:
+        raise ValueError(f"{name} have {rows.shape[1]} dimensions, the index has {dim}")
+    return rows
+
+
+def as_ids(ids: npt.ArrayLike, count: int | None = None) -> Int64Array:
+    """``ids`` as a contiguous int64 array, ``count`` of them if given."""
+    array = np.atleast_1d(np.asarray(ids))
+    if array.size == 0:
+        array = array.astype(np.int64)
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"ids must be integers (int64 is used), got dtype {array.dtype}")
+    if array.ndim != 1:
+        raise ValueError(f"ids must have shape (n,), got {array.shape}")
+    if count is not None and len(array) != count:
+        raise ValueError(f"{count} vectors need {count} ids, got {len(array)}")
+    if array.dtype == np.uint64 and array.size and int(array.max()) > np.iinfo(np.int64).max:
+        raise ValueError(f"ids must fit int64, got {int(array.max())}")
+    return np.ascontiguousarray(array, dtype=np.int64)
+
+
+def as_count(name: str, value: int, least: int = 1) -> int:
+    """``value`` as an int that is at least ``least``."""
+    try:
+        count = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} must be an integer, got {type(value).__name__}") from None
+    if count < least:
+        raise ValueError(f"{name} must be at least {least}, got {count}")
+    return count

@@ -1,0 +1,59 @@
+"""The conditions of a measurement: thread counts of every library, and the path FAISS takes."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from hiernorm.bench.cases import Manner
+
+ALWAYS_BLAS = 0
+NEVER_BLAS = 2**31 - 1
+
+
+def import_optional(name: str) -> Any | None:
+    """Import a peer's module, or return None where it is not installed."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        return None
+
+
+def count_cpus() -> int:
+    """Count the processors that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@contextmanager
+def hold(threads: int, manner: Manner) -> Iterator[None]:
+    """Hold BLAS and OpenMP to `threads`, and FAISS flat to the path that suits the manner.
+
+    FAISS multiplies matrices (BLAS) when a call brings many queries. That is its best for a batch;
+    for single queries it would share loads between queries that are meant to stand alone.
+    """
+    threadpoolctl = import_optional("threadpoolctl")
+    if threadpoolctl is None:
+        raise RuntimeError("the benchmark needs threadpoolctl: pip install 'hiernorm[bench]'")
+    faiss = import_optional("faiss")
+    with threadpoolctl.threadpool_limits(limits=threads):
+        if faiss is None:
+            yield
+            return
+        threshold, omp_threads = (
+            faiss.cvar.distance_compute_blas_threshold,
+            faiss.omp_get_max_threads(),
+        )
+        faiss.cvar.distance_compute_blas_threshold = (
+            ALWAYS_BLAS if manner == "batch" else NEVER_BLAS
+        )
+        faiss.omp_set_num_threads(threads)
+        try:
+            yield
+        finally:
+            faiss.cvar.distance_compute_blas_threshold = threshold
+            faiss.omp_set_num_threads(omp_threads)

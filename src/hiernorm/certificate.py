@@ -1,0 +1,144 @@
+"""What a search proved, and the work it took."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from hiernorm.reference import Float32Array, Float64Array, Int64Array
+
+STEPS = ("sifted", "tightened", "settled")
+"""Survivors per step: of the major scan, of the minor codes, and canonical scores computed."""
+
+
+@dataclass(frozen=True)
+class QueryCertificate:
+    """The certificate of one query; see :class:`Certificate` for the fields."""
+
+    entries: int
+    sifted: int
+    tightened: int
+    settled: int
+    kth_score: float
+    skipped_bound: float
+    exact: bool
+    gap: float
+    digest: str
+
+    def __str__(self) -> str:
+        proof = "exact" if self.exact else f"within {self.gap:.3g} of exact"
+        return (
+            f"{proof}: {self.entries:,} entries, {self.sifted:,} left by the major, "
+            f"{self.tightened:,} by the minor, {self.settled:,} read in full; "
+            f"k-th score {self.kth_score:.9g}, nothing skipped exceeds {self.skipped_bound:.9g}; "
+            f"database {self.digest[:12]}"
+        )
+
+
+class Certificate:
+    """Per query: what was proved about the answer, and what the proof cost.
+
+    Attributes
+    ----------
+    entries : int
+        Entries in the index when the search began.
+    work : dict of str to (m,) int64
+        Survivors of each step: ``sifted`` (entries that the major could not rule out: the paper's
+        Phase 2), ``tightened`` (of those, entries that the minor codes could not rule out) and
+        ``settled`` (canonical scores computed). The counts belong to this run: they may differ with
+        the order of insertion; ids, scores and proofs do not.
+    kth_score : (m,) float64
+        Score of the k-th hit (the threshold, for a range); -inf if there are fewer than k entries.
+    skipped_bound : (m,) float64
+        No entry without a canonical score scores higher; -inf if there is none.
+    exact : (m,) bool
+        The answer is that of exhaustive search: nothing skipped reaches the k-th score.
+    gap : (m,) float64
+        The true k-th score is at most this much above the returned one; 0 where exact.
+    """
+
+    __slots__ = ("_digest", "entries", "exact", "gap", "kth_score", "skipped_bound", "work")
+
+    def __init__(
+        self,
+        entries: int,
+        work: Int64Array,
+        kth_score: Float64Array,
+        skipped_bound: Float64Array,
+        digest: Callable[[], str],
+    ) -> None:
+        self.entries = entries
+        self.work = {step: work[:, i] for i, step in enumerate(STEPS)}
+        self.kth_score = kth_score
+        self.skipped_bound = skipped_bound
+        self.exact: npt.NDArray[np.bool_] = (skipped_bound < kth_score) | np.isneginf(skipped_bound)
+        with np.errstate(invalid="ignore"):
+            self.gap: Float64Array = np.where(self.exact, 0.0, skipped_bound - kth_score)
+        self._digest = digest
+
+    @property
+    def phase2_share(self) -> Float64Array:
+        """Share of the entries that the major scan could not rule out, per query."""
+        share: Float64Array = self.work["sifted"] / max(self.entries, 1)
+        return share
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of parameters and entries, computed when first asked for; see :func:`digest`."""
+        return self._digest()
+
+    def __len__(self) -> int:
+        return len(self.kth_score)
+
+    def __getitem__(self, query: int) -> QueryCertificate:
+        return QueryCertificate(
+            self.entries,
+            *(int(self.work[step][query]) for step in STEPS),
+            kth_score=float(self.kth_score[query]),
+            skipped_bound=float(self.skipped_bound[query]),
+            exact=bool(self.exact[query]),
+            gap=float(self.gap[query]),
+            digest=self.digest,
+        )
+
+    def __iter__(self) -> Iterator[QueryCertificate]:
+        return (self[query] for query in range(len(self)))
+
+    def __repr__(self) -> str:
+        return (
+            f"Certificate(queries={len(self)}, entries={self.entries}, "
+            f"exact={int(self.exact.sum())}, mean_phase2_share={_mean(self.phase2_share):.3%})"
+        )
+
+
+def _mean(values: Float64Array) -> float:
+    return float(values.mean()) if len(values) else 0.0
+
+
+def digest(parameters: str, ids: Int64Array, rows: Float32Array) -> str:
+    """SHA-256 over the parameters, then every entry in the order of its id.
+
+    An entry is its id (int64) and its row (float32), little-endian. The order of insertion and
+    the layout in memory leave no trace.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> ids, rows = np.array([1, 2]), np.float32([[1, 2], [3, 4]])
+    >>> digest("ip", ids, rows) == digest("ip", ids[::-1], rows[::-1])
+    True
+    """
+    sha = hashlib.sha256(parameters.encode())
+    entry = np.dtype([("id", "<i8"), ("row", "<f4", (rows.shape[1],))])
+    order = np.argsort(ids, kind="stable")
+    for first in range(0, len(ids), 4096):
+        part = order[first : first + 4096]
+        packed = np.empty(len(part), entry)
+        packed["id"] = ids[part]
+        packed["row"] = rows[part]
+        sha.update(packed.tobytes())
+    return sha.hexdigest()

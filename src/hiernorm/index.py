@@ -1,0 +1,394 @@
+"""The index: exact nearest neighbours by inner product or cosine."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hiernorm import _core
+from hiernorm.arrays import as_count, as_ids, as_rows
+from hiernorm.certificate import Certificate, digest
+from hiernorm.fitting import choose_fit, fill, is_due
+from hiernorm.hits import Hits, RangeHits, Verification, compare
+from hiernorm.normalize import check_split
+from hiernorm.reference import Float32Array, Int64Array
+from hiernorm.threads import thread_count
+
+METRICS = ("ip", "cosine")
+ENGINES = ("cascade", "paper", "exhaustive")
+
+
+class Index:
+    """Entries (id, vector) and exact search over them.
+
+    The answer is that of exhaustive search by canonical scores (:mod:`hiernorm.reference`), bit for
+    bit: on every instruction set, for any number of threads, any batch and any order of insertion.
+    Any finite vectors are accepted; parameters decide how fast the answer comes, never what it is.
+
+    Parameters
+    ----------
+    dim
+        d, the number of dimensions; at least 2.
+    major
+        K, the number of leading dimensions that the first scan reads. For HN vectors the K they
+        were normalised with; for plain vectors the leading dimensions of the fitted rotation, or
+        None to choose it from the data.
+    alpha
+        The energy split of HN vectors (see :func:`hiernorm.normalize`): the major is the prefix, as
+        in the paper. None: plain vectors, for which a lossless rotation is fitted.
+    metric
+        ``"ip"`` (inner product) or ``"cosine"``.
+    engine
+        ``"cascade"`` (fast), ``"paper"`` (Algorithm 1 to the letter; needs ``alpha``) or
+        ``"exhaustive"`` (every score; no codes, least memory). All are exact.
+    threads
+        Threads per call unless the call says otherwise; by default HIERNORM_THREADS, or all
+        processors.
+
+    Notes
+    -----
+    Safe to use from many threads at once. A search sees the entries that were in the index when it
+    began: an addition made meanwhile appears as a whole or not at all.
+
+    Examples
+    --------
+    >>> import numpy as np, hiernorm
+    >>> index = hiernorm.Index(dim=3)
+    >>> index.add([[1, 0, 0], [0, 1, 0], [0.6, 0.8, 0]], ids=[10, 20, 30])
+    >>> hits = index.search([1, 0, 0], k=2)
+    >>> hits.ids, hits.scores.round(3)
+    (array([[10, 30]]), array([[1. , 0.6]]))
+    """
+
+    def __init__(
+        self,
+        dim: int,
+        *,
+        major: int | None = None,
+        alpha: float | None = None,
+        metric: str = "ip",
+        engine: str = "cascade",
+        threads: int | None = None,
+    ) -> None:
+        self._dim = as_count("dim", dim, least=2)
+        if alpha is not None and major is None:
+            raise ValueError("alpha needs major: the K that the vectors were normalised with")
+        if major is not None:
+            major = as_count("major", major)
+            check_split(self._dim, major, 0.0 if alpha is None else alpha)
+        if metric not in METRICS:
+            raise ValueError(f"metric must be one of {', '.join(METRICS)}, got {metric!r}")
+        if engine not in ENGINES:
+            raise ValueError(f"engine must be one of {', '.join(ENGINES)}, got {engine!r}")
+        if engine == "paper" and alpha is None:
+            raise ValueError("engine 'paper' needs alpha: Algorithm 1 searches HN vectors")
+        self._major = major
+        self._alpha = None if alpha is None else float(alpha)
+        self._metric = metric
+        self._engine = engine
+        self._threads = None if threads is None else as_count("threads", threads)
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """Set up what is neither a parameter nor pickled."""
+        self._core = self._new_core()
+        self._fitted_on = 0
+        self._write_lock = threading.RLock()
+        self._digests: dict[int, str] = {}
+
+    def _new_core(self) -> _core.Index:
+        return _core.Index(self._dim, self._metric == "cosine", self._engine, self._alpha or 0.0)
+
+    @property
+    def dim(self) -> int:
+        """d, the number of dimensions."""
+        return self._dim
+
+    @property
+    def major(self) -> int | None:
+        """K; None while it is still to be chosen from the data."""
+        fit = self._core.fit()
+        return self._major if fit is None else fit.major
+
+    @property
+    def alpha(self) -> float | None:
+        """The energy split of HN vectors; None for plain ones."""
+        return self._alpha
+
+    @property
+    def metric(self) -> str:
+        """``"ip"`` or ``"cosine"``."""
+        return self._metric
+
+    @property
+    def engine(self) -> str:
+        """``"cascade"``, ``"paper"`` or ``"exhaustive"``."""
+        return self._engine
+
+    @property
+    def nbytes(self) -> int:
+        """Memory held by entries, codes and tables, in bytes."""
+        return self._core.nbytes
+
+    @property
+    def ids(self) -> Int64Array:
+        """All ids ``(n,)`` in order of insertion."""
+        return self._entries()[0]
+
+    def __len__(self) -> int:
+        return len(self._core)
+
+    def __repr__(self) -> str:
+        kind = f"major={self.major}, alpha={self._alpha}" if self._alpha is not None else "plain"
+        if self._alpha is None and self.major is not None:
+            kind += f", major={self.major}"
+        return (
+            f"Index(dim={self._dim}, {kind}, metric={self._metric!r}, engine={self._engine!r}, "
+            f"entries={len(self):,}, {self.nbytes / 2**20:.1f} MiB)"
+        )
+
+    def add(self, x: npt.ArrayLike, ids: npt.ArrayLike | None = None) -> None:
+        """Add vectors; all of them, or none if one is not acceptable.
+
+        Parameters
+        ----------
+        x
+            ``(n, d)`` or ``(d,)``; anything but float32 is rounded to float32 first.
+        ids
+            ``(n,)`` integers that are not in the index yet; by default n, n + 1, ... for an index
+            of n entries.
+
+        Raises
+        ------
+        ValueError
+            For NaN, infinity, a wrong number of dimensions, a duplicate id, or (cosine) a zero
+            vector. The index is unchanged.
+        """
+        rows = as_rows("vectors", x, self._dim)
+        with self._write_lock:
+            first = len(self)
+            given = (
+                np.arange(first, first + len(rows), dtype=np.int64)
+                if ids is None
+                else as_ids(ids, len(rows))
+            )
+            if len(rows) == 0:
+                return
+            if self._engine != "exhaustive" and self._core.fit() is None:
+                core = self._new_core()
+                self._fit_and_fill(core, given, rows)
+                self._core, self._fitted_on = core, len(rows)
+                return
+            fill(self._core, given, rows, self._metric == "cosine")
+            if self._engine != "exhaustive" and is_due(self._fitted_on, len(self)):
+                self.optimize()
+
+    def _fit_and_fill(self, core: _core.Index, ids: Int64Array, rows: Float32Array) -> None:
+        cosine = self._metric == "cosine"
+        if self._engine != "exhaustive":
+            core.set_fit(choose_fit(rows, self._major, rotate=self._alpha is None, cosine=cosine))
+        fill(core, ids, rows, cosine)
+
+    def optimize(self) -> None:
+        """Fit anew on all entries: the rotation of plain vectors, and the steps of the codes.
+
+        Answers never change, only speed. Needs the memory of a second index while it runs;
+        searches go on meanwhile.
+        """
+        with self._write_lock:
+            if len(self) == 0 or self._engine == "exhaustive":
+                return
+            core = self._new_core()
+            self._fit_and_fill(core, *self._entries())
+            self._core, self._fitted_on = core, len(core)
+
+    def search(
+        self,
+        q: npt.ArrayLike,
+        k: int = 10,
+        *,
+        beta: float | None = None,
+        threads: int | None = None,
+        batch_size: int | None = None,
+    ) -> Hits:
+        """The k best entries of each query, best first.
+
+        Parameters
+        ----------
+        q
+            ``(m, d)``, or ``(d,)`` for one query.
+        k
+            How many; if there are fewer entries, ids are filled with -1 and scores with -inf.
+        beta
+            Soft mode, ``0 <= beta <= alpha`` (HN indexes): skip entries as if the minor could add
+            no more than ``beta``. Faster, and each certificate says whether the answer was proved
+            exact all the same, or how far off it can be.
+        threads
+            Threads for this call.
+        batch_size
+            How many queries share one pass over the codes; 1 searches each by itself. The answers
+            do not depend on it.
+
+        Returns
+        -------
+        Hits with ids ``(m, k)``, scores ``(m, k)`` and a certificate.
+
+        Examples
+        --------
+        >>> import numpy as np, hiernorm
+        >>> x = hiernorm.normalize(np.random.default_rng(0).standard_normal((500, 32)), 8, 1/8)
+        >>> index = hiernorm.Index(dim=32, major=8, alpha=1/8)
+        >>> index.add(x)
+        >>> hits = index.search(x[:3], k=5)
+        >>> hits.ids.shape, hits.ids[:, 0]
+        ((3, 5), array([0, 1, 2]))
+        """
+        queries = as_rows("queries", q, self._dim)
+        found = self._core.search(
+            queries,
+            as_count("k", k),
+            -1.0 if beta is None else self._checked_beta(beta),
+            thread_count(self._threads if threads is None else threads),
+            0 if batch_size is None else as_count("batch_size", batch_size),
+        )
+        return Hits(*found, self._digest)
+
+    def _checked_beta(self, beta: float) -> float:
+        if self._alpha is None:
+            raise ValueError("beta needs an index with alpha: soft mode is for HN vectors")
+        if not 0 <= beta <= self._alpha:
+            raise ValueError(f"beta must be from 0 to alpha = {self._alpha}, got {beta}")
+        return float(beta)
+
+    def range(
+        self, q: npt.ArrayLike, threshold: float, *, threads: int | None = None
+    ) -> RangeHits:
+        """Every entry with score >= threshold, best first.
+
+        Parameters
+        ----------
+        q
+            ``(m, d)``, or ``(d,)`` for one query.
+        threshold
+            The least score of a hit; finite.
+        threads
+            Threads for this call.
+
+        Examples
+        --------
+        >>> import hiernorm
+        >>> index = hiernorm.Index(dim=2)
+        >>> index.add([[1, 0], [0.6, 0.8], [0, 1]])
+        >>> index.range([1, 0], threshold=0.5)[0][0]
+        array([0, 1])
+        """
+        queries = as_rows("queries", q, self._dim)
+        if not np.isfinite(threshold):
+            raise ValueError(f"threshold must be finite, got {threshold}")
+        offsets, ids, scores, work, skipped_bound, entries = self._core.range(
+            queries,
+            float(threshold),
+            thread_count(self._threads if threads is None else threads),
+        )
+        certificate = Certificate(
+            entries,
+            work,
+            np.full(len(queries), float(threshold)),
+            skipped_bound,
+            lambda: self._digest(entries),
+        )
+        return RangeHits(offsets, ids, scores, certificate)
+
+    def reconstruct(self, ids: npt.ArrayLike) -> Float32Array:
+        """The vectors of ``ids``: ``(n, d)`` float32, as they were added.
+
+        Raises
+        ------
+        KeyError
+            Naming the first id that is not in the index.
+
+        Examples
+        --------
+        >>> import hiernorm
+        >>> index = hiernorm.Index(dim=2)
+        >>> index.add([[1, 0], [0.5, 0.5]], ids=[7, 8])
+        >>> index.reconstruct([8])
+        array([[0.5, 0.5]], dtype=float32)
+        """
+        return self._core.reconstruct(as_ids(ids))
+
+    def verify(self, q: npt.ArrayLike, hits: Hits, *, threads: int | None = None) -> Verification:
+        """Derive the answer again by exhaustive search and say what differs.
+
+        Where a certificate says exact, ids and scores must be the same bits; elsewhere (soft mode)
+        the true k-th score must be within the certified gap.
+
+        Examples
+        --------
+        >>> import numpy as np, hiernorm
+        >>> x = np.random.default_rng(0).standard_normal((100, 8))
+        >>> index = hiernorm.Index(dim=8)
+        >>> index.add(x)
+        >>> index.verify(x[:5], index.search(x[:5], k=3)).ok
+        True
+        """
+        queries = as_rows("queries", q, self._dim)
+        if len(queries) != len(hits):
+            raise ValueError(f"{len(queries)} queries, but hits of {len(hits)}")
+        count = thread_count(self._threads if threads is None else threads)
+        ids, scores, _, _, entries = self._core.search_all(queries, hits.ids.shape[1], count)
+        if entries != hits.certificate.entries:
+            return Verification(
+                [
+                    f"the certificate speaks of {hits.certificate.entries} entries, "
+                    f"the index now has {entries}: search again"
+                ]
+            )
+        return Verification(compare(hits, ids, scores))
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of parameters and entries, whatever the order they came in."""
+        return self._digest(len(self))
+
+    def _digest(self, entries: int) -> str:
+        if entries not in self._digests:
+            ids, rows = self._entries(entries)
+            parameters = f"hiernorm 1 dim={self._dim} metric={self._metric}"
+            if self._alpha is not None:
+                parameters += f" major={self._major} alpha={self._alpha!r}"
+            self._digests = {entries: digest(parameters, ids, rows)}
+        return self._digests[entries]
+
+    def _entries(self, count: int | None = None) -> tuple[Int64Array, Float32Array]:
+        """Ids and rows of the first ``count`` entries in order of insertion."""
+        core = self._core
+        return core.entries(0, len(core) if count is None else count)
+
+    def __getstate__(self) -> dict[str, Any]:
+        with self._write_lock:
+            ids, rows = self._entries()
+            fit = self._core.fit()
+            return {
+                "parameters": {
+                    name: getattr(self, f"_{name}")
+                    for name in ("dim", "major", "alpha", "metric", "engine", "threads")
+                },
+                "ids": ids,
+                "rows": rows,
+                "fit": None if fit is None else (fit.state(), fit.rotation()),
+                "fitted_on": self._fitted_on,
+            }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state["parameters"].items():
+            setattr(self, f"_{name}", value)
+        self._prepare()
+        if state["fit"] is not None:
+            self._core.set_fit(_core.Fit.restore(*state["fit"]))
+        if len(state["ids"]):
+            fill(self._core, state["ids"], state["rows"], self._metric == "cosine")
+        self._fitted_on = state["fitted_on"]

@@ -1,0 +1,78 @@
+"""Hierarchical Normalization, Eq. (1) of the paper, for NumPy arrays."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from hiernorm.arrays import as_float32
+from hiernorm.reference import Float32Array, canonical_norm
+
+
+def normalize(features: npt.ArrayLike, major: int = 16, alpha: float = 1 / 8) -> Float32Array:
+    """Scale the first ``major`` dimensions to norm sqrt(1 - alpha), the others to sqrt(alpha).
+
+    The result is the same on every machine: norms are canonical sums (see
+    :mod:`hiernorm.reference`), and only +, *, / and square roots follow, each correctly rounded.
+
+    Parameters
+    ----------
+    features
+        ``(n, d)`` or ``(d,)``; any floating or integer type, converted to float32 first.
+    major
+        K, the size of the major: ``1 <= major < d``.
+    alpha
+        The share of energy in the minor: ``0 <= alpha < 1``. With ``alpha=0`` the minor becomes
+        exactly zero, whatever it was.
+
+    Returns
+    -------
+    float32 array of the shape of ``features``.
+
+    Raises
+    ------
+    ValueError
+        If a value is not finite, or a part that must be scaled has zero norm; the row is named.
+
+    Examples
+    --------
+    >>> import numpy as np, hiernorm
+    >>> hiernorm.normalize(np.float32([[3, 4, 0, 2]]), major=2, alpha=0.25)
+    array([[0.51961523, 0.69282037, 0.        , 0.5       ]], dtype=float32)
+    """
+    rows = as_float32("features", features)
+    single = rows.ndim == 1
+    if single:
+        rows = rows[np.newaxis]
+    check_split(rows.shape[1], major, alpha)
+    finite = np.isfinite(rows).all(axis=1)
+    if not finite.all():
+        raise ValueError(
+            f"features row {int(np.argmin(finite))} has NaN or infinity (as float32); "
+            "all values must be finite"
+        )
+    result = np.zeros_like(rows)
+    result[:, :major] = _scaled(rows[:, :major], math.sqrt(1 - alpha), "major")
+    if alpha > 0:
+        result[:, major:] = _scaled(rows[:, major:], math.sqrt(alpha), "minor")
+    return result[0] if single else result
+
+
+def check_split(dim: int, major: int, alpha: float) -> None:
+    """Raise ValueError unless ``1 <= major < dim`` and ``0 <= alpha < 1``."""
+    if not 1 <= major < dim:
+        raise ValueError(f"major must be from 1 to {dim - 1} for {dim} dimensions, got {major}")
+    if not 0 <= alpha < 1:
+        raise ValueError(f"alpha must be in [0, 1), got {alpha}")
+
+
+def _scaled(part: Float32Array, target: float, name: str) -> Float32Array:
+    norms = canonical_norm(part)
+    if not (norms > 0).all():
+        raise ValueError(
+            f"features row {int(np.argmin(norms))} has a {name} of zero norm, "
+            "which has no direction to keep"
+        )
+    return (part.astype(np.float64) * (target / norms)[:, np.newaxis]).astype(np.float32)
