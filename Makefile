@@ -45,7 +45,7 @@ lint: $(STAMPS)/extra-lint $(STAMPS)/extra-cli ## Check style and types
 	@$(BIN)/mypy src
 
 docs: $(STAMPS)/package $(STAMPS)/extra-docs ## Build the documentation into site/
-	@$(BIN)/mkdocs build --strict --quiet
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "==> site/index.html"
 
 clean: ## Remove .venv and everything built
@@ -61,7 +61,7 @@ define logged
 endef
 
 $(STAMPS)/venv:
-	@scripts/preflight.sh python
+	@scripts/preflight.sh python compiler
 	$(call logged,creating $(VENV),\
 	    $(PYTHON) -m venv $(VENV) && $(PIP) install --upgrade pip && mkdir -p $(STAMPS))
 	@touch $@

@@ -11,13 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hiernorm.normalize import normalize
+from hiernorm.reference import Float32Array, Int64Array
 
 __all__ = ["Dataset", "hierarchical", "plain"]
-
-FloatArray = NDArray[np.float32]
 
 ENTRIES_PER_CLUSTER = 5
 """Views of one point that the database holds, on average."""
@@ -65,9 +63,9 @@ CHUNK_ROWS = 65_536
 class Dataset:
     """A database, the queries to search it with, and the entry that each query was made from."""
 
-    database: FloatArray
-    queries: FloatArray
-    sources: NDArray[np.int64]
+    database: Float32Array
+    queries: Float32Array
+    sources: Int64Array
 
 
 def hierarchical(
@@ -116,7 +114,7 @@ def plain(n: int, m: int, *, dim: int = 128, seed: int = 0) -> Dataset:
 def _draw_views(
     n: int,
     m: int,
-    spread: FloatArray,
+    spread: Float32Array,
     noise_median: float,
     rng: np.random.Generator,
     bland_dims: int = 0,
@@ -150,7 +148,7 @@ def _draw_views(
     return Dataset(database, database[sources] + noise, sources)
 
 
-def _plain_spread(dim: int) -> FloatArray:
+def _plain_spread(dim: int) -> Float32Array:
     """Standard deviations that put `PLAIN_LEADING_ENERGY` into the leading dimensions."""
     leading = _decay(PLAIN_LEADING_DECAY, PLAIN_LEADING)
     trailing = _decay(PLAIN_TRAILING_DECAY, dim - PLAIN_LEADING)
@@ -159,7 +157,7 @@ def _plain_spread(dim: int) -> FloatArray:
     return np.concatenate([leading, trailing])
 
 
-def _decay(factor: float, count: int) -> FloatArray:
+def _decay(factor: float, count: int) -> Float32Array:
     return (factor ** np.arange(count)).astype(np.float32)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -22,13 +21,6 @@ def import_optional(name: str) -> Any | None:
         return None
 
 
-def count_cpus() -> int:
-    """Count the processors that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 @contextmanager
 def hold(threads: int, manner: Manner) -> Iterator[None]:
     """Hold BLAS and OpenMP to `threads`, and FAISS flat to the path that suits the manner.
@@ -44,13 +36,10 @@ def hold(threads: int, manner: Manner) -> Iterator[None]:
         if faiss is None:
             yield
             return
-        threshold, omp_threads = (
-            faiss.cvar.distance_compute_blas_threshold,
-            faiss.omp_get_max_threads(),
-        )
-        faiss.cvar.distance_compute_blas_threshold = (
-            ALWAYS_BLAS if manner == "batch" else NEVER_BLAS
-        )
+        threshold = faiss.cvar.distance_compute_blas_threshold
+        omp_threads = faiss.omp_get_max_threads()
+        wanted = ALWAYS_BLAS if manner == "batch" else NEVER_BLAS
+        faiss.cvar.distance_compute_blas_threshold = wanted
         faiss.omp_set_num_threads(threads)
         try:
             yield

@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hiernorm import synthetic
 from hiernorm.bench.cases import Case
 from hiernorm.normalize import normalize
-
-FloatArray = NDArray[np.float32]
+from hiernorm.reference import Float32Array
 
 QUERY_STRIDE = 50
 """Without a query file every 50th row becomes a query and leaves the database."""
@@ -22,11 +20,11 @@ QUERY_STRIDE = 50
 class Descriptors:
     """Rows of a file, split into database and queries, not yet normalised."""
 
-    database: FloatArray
-    queries: FloatArray
+    database: Float32Array
+    queries: Float32Array
 
 
-def draw(case: Case, queries: int, seed: int) -> tuple[FloatArray, FloatArray]:
+def draw(case: Case, queries: int, seed: int) -> tuple[Float32Array, Float32Array]:
     """Draw the synthetic database and queries of a case."""
     if case.point is None:
         data = synthetic.plain(case.n, queries, seed=seed)
@@ -53,7 +51,7 @@ def load(database_file: Path, queries_file: Path | None, queries: int) -> Descri
     return Descriptors(rows[~is_query], rows[is_query][:queries])
 
 
-def normalise(descriptors: Descriptors, case: Case) -> tuple[FloatArray, FloatArray]:
+def normalise(descriptors: Descriptors, case: Case) -> tuple[Float32Array, Float32Array]:
     """Give descriptors the normalisation of a case: hierarchical, or unit length."""
     pair = (descriptors.database, descriptors.queries)
     if case.point is None:
@@ -64,7 +62,7 @@ def normalise(descriptors: Descriptors, case: Case) -> tuple[FloatArray, FloatAr
     return database, queries
 
 
-def _load_rows(file: Path) -> FloatArray:
+def _load_rows(file: Path) -> Float32Array:
     rows = np.load(file, allow_pickle=False)
     if rows.ndim != 2 or rows.dtype.kind != "f":
         raise ValueError(

@@ -6,15 +6,13 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 import hiernorm
 from hiernorm.bench.cases import Case, Group, Point
 from hiernorm.bench.conditions import import_optional
+from hiernorm.reference import Float32Array, Int64Array
 
-FloatArray = NDArray[np.float32]
-IntArray = NDArray[np.int64]
-Search = Callable[[FloatArray], IntArray]
+Search = Callable[[Float32Array], Int64Array]
 
 PANORAMA_LEVELS = (4, 8, 16)
 HNSW_LINKS = 16
@@ -30,8 +28,10 @@ class Method(Protocol):
     family: str
     """Groups variants of which a table reports the best: `panorama`, `hnswlib`, ..."""
     name: str
+    index_name: str
+    """What is built: methods that name the same index share it, and one of them builds it."""
 
-    def build(self, database: FloatArray, seed: int) -> None:
+    def build(self, database: Float32Array, seed: int) -> None:
         """Index the database."""
 
     def prepare(self, group: Group) -> Search:
@@ -43,24 +43,20 @@ class OwnEngine:
 
     def __init__(self, engine: str, point: Point | None) -> None:
         self.family = engine
-        self.name = f"hiernorm {engine}"
+        self.name = self.index_name = f"hiernorm {engine}"
         self._point = point
         self.index: Any = None
 
-    def build(self, database: FloatArray, seed: int) -> None:
+    def build(self, database: Float32Array, seed: int) -> None:
         """Index the database; our build uses no chance, so the seed does not matter."""
         major, alpha = self._point if self._point is not None else (None, None)
-        self.index = hiernorm.Index(
-            database.shape[1], major=major, alpha=alpha, engine=self.family
-        )
+        self.index = hiernorm.Index(database.shape[1], major=major, alpha=alpha, engine=self.family)
         self.index.add(database)
 
-    def hits(self, queries: FloatArray, group: Group) -> Any:
+    def hits(self, queries: Float32Array, group: Group) -> Any:
         """Search and return the whole answer: ids, scores and certificate."""
         batch_size = None if group.manner == "batch" else 1
-        return self.index.search(
-            queries, group.k, threads=group.threads, batch_size=batch_size
-        )
+        return self.index.search(queries, group.k, threads=group.threads, batch_size=batch_size)
 
     def prepare(self, group: Group) -> Search:
         """Return a search that yields ids."""
@@ -73,13 +69,13 @@ class FaissFlat:
     """FAISS IndexFlatIP: the exhaustive baseline of every ratio."""
 
     family = "flat"
-    name = "FAISS IndexFlatIP"
+    name = index_name = "FAISS IndexFlatIP"
 
     def __init__(self, faiss: Any) -> None:
         self._faiss = faiss
         self._index: Any = None
 
-    def build(self, database: FloatArray, seed: int) -> None:
+    def build(self, database: Float32Array, seed: int) -> None:
         """Copy the database."""
         self._index = self._faiss.IndexFlatIP(database.shape[1])
         self._index.add(database)
@@ -96,12 +92,12 @@ class FaissPanorama:
     family = "panorama"
 
     def __init__(self, faiss: Any, levels: int) -> None:
-        self.name = f"FAISS Panorama, {levels} levels"
+        self.name = self.index_name = f"FAISS Panorama, {levels} levels"
         self._faiss = faiss
         self._levels = levels
         self._index: Any = None
 
-    def build(self, database: FloatArray, seed: int) -> None:
+    def build(self, database: Float32Array, seed: int) -> None:
         """Copy the database and compute the norms of every level."""
         self._index = self._faiss.IndexFlatIPPanorama(database.shape[1], self._levels)
         self._index.add(database)
@@ -113,16 +109,14 @@ class FaissPanorama:
 
 
 class HnswGraph:
-    """One hnswlib graph that the searches at every ef share."""
+    """The hnswlib graph that the searches at every ef share."""
 
     def __init__(self, hnswlib: Any) -> None:
         self._hnswlib = hnswlib
         self.index: Any = None
 
-    def build(self, database: FloatArray, seed: int) -> None:
-        """Build once, with one thread, as every index here is built."""
-        if self.index is not None:
-            return
+    def build(self, database: Float32Array, seed: int) -> None:
+        """Build with one thread, as every index here is built."""
         self.index = self._hnswlib.Index(space="ip", dim=database.shape[1])
         self.index.init_index(
             len(database), M=HNSW_LINKS, ef_construction=HNSW_EF_CONSTRUCTION, random_seed=seed
@@ -134,14 +128,15 @@ class Hnsw:
     """hnswlib at one ef: approximate."""
 
     family = "hnswlib"
+    index_name = "hnswlib graph"
 
     def __init__(self, graph: HnswGraph, ef: int) -> None:
         self.name = f"hnswlib ef={ef}"
         self._graph = graph
         self._ef = ef
 
-    def build(self, database: FloatArray, seed: int) -> None:
-        """Build the shared graph, unless another ef has."""
+    def build(self, database: Float32Array, seed: int) -> None:
+        """Build the shared graph."""
         self._graph.build(database, seed)
 
     def prepare(self, group: Group) -> Search:
@@ -155,13 +150,13 @@ class UsearchExact:
     """USearch's exact search over a plain matrix."""
 
     family = "usearch"
-    name = "USearch exact"
+    name = index_name = "USearch exact"
 
     def __init__(self, usearch: Any) -> None:
         self._usearch = usearch
-        self._database: FloatArray | None = None
+        self._database: Float32Array | None = None
 
-    def build(self, database: FloatArray, seed: int) -> None:
+    def build(self, database: Float32Array, seed: int) -> None:
         """Keep the matrix: there is nothing to build."""
         self._database = database
 
@@ -170,7 +165,7 @@ class UsearchExact:
         search, metric = self._usearch.search, self._usearch.MetricKind.IP
         database, k, threads = self._database, group.k, group.threads
 
-        def run(queries: FloatArray) -> IntArray:
+        def run(queries: Float32Array) -> Int64Array:
             matches = search(database, queries, k, metric=metric, exact=True, threads=threads)
             return np.asarray(matches.keys, dtype=np.int64).reshape(len(queries), -1)
 
@@ -181,12 +176,12 @@ class NumpyExact:
     """NumPy: matrix product, then partition."""
 
     family = "numpy"
-    name = "NumPy"
+    name = index_name = "NumPy"
 
     def __init__(self) -> None:
         self._database = np.empty((0, 0), dtype=np.float32)
 
-    def build(self, database: FloatArray, seed: int) -> None:
+    def build(self, database: Float32Array, seed: int) -> None:
         """Keep the matrix: there is nothing to build."""
         self._database = database
 
@@ -195,14 +190,14 @@ class NumpyExact:
         database, k = self._database, min(group.k, len(self._database))
         rows = max(1, NUMPY_SCORES // len(database)) if group.manner == "batch" else 1
 
-        def run(queries: FloatArray) -> IntArray:
+        def run(queries: Float32Array) -> Int64Array:
             parts = (queries[i : i + rows] for i in range(0, len(queries), rows))
             return np.concatenate([_largest(part @ database.T, k) for part in parts])
 
         return run
 
 
-def _largest(scores: FloatArray, k: int) -> IntArray:
+def _largest(scores: Float32Array, k: int) -> Int64Array:
     """Columns of the k largest scores of each row, the largest first."""
     if k == 1:
         return np.argmax(scores, axis=1)[:, None]

@@ -1,0 +1,81 @@
+"""A description of the machine and the software of a run, for its report."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from datetime import datetime, timezone
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import hiernorm
+from hiernorm.threads import thread_count
+
+LIBRARIES = ("numpy", "faiss-cpu", "hnswlib", "usearch", "threadpoolctl", "matplotlib")
+
+
+def describe_machine() -> dict[str, Any]:
+    """Processor, caches, instruction set, versions, commit and date."""
+    return {
+        "cpu": _cpu_model(),
+        "cores": os.cpu_count(),
+        "usable_cores": thread_count(None),
+        "caches": _caches(),
+        "isa": hiernorm.isa(),
+        "system": platform.platform(),
+        "python": platform.python_version(),
+        "hiernorm": hiernorm.__version__,
+        "libraries": {name: _version(name) for name in LIBRARIES},
+        "commit": _commit(),
+        "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+    }
+
+
+def _cpu_model() -> str:
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        for line in cpuinfo.read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def _caches() -> dict[str, str]:
+    """Sizes of the first core's caches, as Linux states them: {"L1d": "32K", ...}."""
+    caches = {}
+    for cache in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
+        level, kind, size = (
+            (cache / name).read_text(encoding="utf-8").strip() for name in ("level", "type", "size")
+        )
+        caches[f"L{level}{'' if kind == 'Unified' else kind[0].lower()}"] = size
+    return caches
+
+
+def _version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _commit() -> str | None:
+    """The commit of the checkout that the package runs from, marked if it was changed since."""
+    for folder in (Path(__file__).parent, Path.cwd()):
+        root = _git(folder, "rev-parse", "--show-toplevel")
+        if root is not None and (Path(root) / "src" / "hiernorm").is_dir():
+            commit = _git(folder, "rev-parse", "HEAD")
+            changed = _git(folder, "status", "--porcelain", "--untracked-files=no")
+            return f"{commit} with changes" if commit and changed else commit
+    return None
+
+
+def _git(folder: Path, *arguments: str) -> str | None:
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(folder), *arguments], capture_output=True, text=True, check=True
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return done.stdout.strip()
