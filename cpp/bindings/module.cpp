@@ -4,6 +4,8 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
+#include <limits>
+#include <new>
 #include <string>
 
 #include "index.hpp"
@@ -26,7 +28,12 @@ class NewArray {
     template <class... Shape>
     explicit NewArray(Shape... shape) : shape_{static_cast<std::size_t>(shape)...} {
         std::size_t count = 1;
-        for (const std::size_t extent : shape_) count *= extent;
+        for (const std::size_t extent : shape_) {
+            if (extent != 0 && count > std::numeric_limits<std::size_t>::max() / extent) {
+                throw std::bad_alloc();
+            }
+            count *= extent;
+        }
         data_ = new T[count];
         owner_ = nb::capsule(data_, [](void* p) noexcept { delete[] static_cast<T*>(p); });
     }

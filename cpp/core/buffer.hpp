@@ -41,15 +41,23 @@ class Buffer {
     std::size_t capacity() const { return capacity_; }
     std::size_t nbytes() const { return capacity_ * sizeof(T); }
 
-    // Grows to at least `count` values; what was there stays, the rest is zero.
+    // Grows to at least `count` values; what was there stays, the rest is undefined.
     void grow(std::size_t count) {
         if (count <= capacity_) return;
         T* larger = allocate(count);
         if (capacity_ != 0) std::memcpy(larger, data_, capacity_ * sizeof(T));
-        std::memset(static_cast<void*>(larger + capacity_), 0, (count - capacity_) * sizeof(T));
         release(data_);
         data_ = larger;
         capacity_ = count;
+    }
+
+    // The same with the rest zero, for arrays that kernels read in whole blocks.
+    void grow_zeroed(std::size_t count) {
+        const std::size_t before = capacity_;
+        grow(count);
+        if (capacity_ > before) {
+            std::memset(static_cast<void*>(data_ + before), 0, (capacity_ - before) * sizeof(T));
+        }
     }
 
    private:

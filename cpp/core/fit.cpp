@@ -55,6 +55,15 @@ std::uint8_t tail_code(double tail, double step, double& excess) {
 
 }  // namespace
 
+void Fit::lay_out_stages() {
+    stages.clear();
+    std::size_t first = major;
+    for (; dim - first > kStageBytes; first += kStageDims) {
+        stages.push_back({first, kStageDims, kStageBytes});
+    }
+    stages.push_back({first, dim - first, dim - first});
+}
+
 void TileNorms::include(const TileNorms& other) {
     norm = std::max(norm, other.norm);
     major_residual = std::max(major_residual, other.major_residual);
@@ -88,19 +97,20 @@ void choose_steps(Fit& fit, const double* views, std::size_t count, double headr
     fit.entry_tails = smallest_tail < 0.98 * largest_tail;
 }
 
-TileNorms measure_entry(const Fit& fit, const double* view) {
+TileNorms measure_entry(const Fit& fit, const double* view, double view_error) {
     TileNorms norms;
-    norms.norm = norm_of(view, fit.dim);
-    norms.tail = norm_of(view + fit.major, fit.minor());
+    norms.norm = norm_of(view, fit.dim) + view_error;
+    norms.tail = norm_of(view + fit.major, fit.minor()) + view_error;
     return norms;
 }
 
-TileNorms encode_entry(const Fit& fit, const double* view, const EntryCodes& codes) {
-    TileNorms norms = measure_entry(fit, view);
+TileNorms encode_entry(const Fit& fit, const double* view, double view_error,
+                       const EntryCodes& codes) {
+    TileNorms norms = measure_entry(fit, view, view_error);
     const CodedPart major = encode_part(
         view, fit.major, fit.major_step,
         [&](std::size_t j, std::uint8_t byte) { codes.major[slot_offset(j)] = byte; });
-    norms.major_residual = std::sqrt(major.residual) * kRoundUp;
+    norms.major_residual = std::sqrt(major.residual) * kRoundUp + view_error;
     norms.major_coded = std::sqrt(major.coded) * kRoundUp;
 
     if (fit.entry_tails) {
@@ -111,21 +121,22 @@ TileNorms encode_entry(const Fit& fit, const double* view, const EntryCodes& cod
     }
 
     CodedPart minor;
-    for (std::size_t stage = 0; stage < fit.stages(); ++stage) {
-        const std::size_t first = fit.stage_first(stage);
-        std::uint8_t* bytes = codes.stages[stage] + codes.row * fit.stage_bytes(stage);
+    for (std::size_t s = 0; s < fit.stages.size(); ++s) {
+        const Fit::Stage& stage = fit.stages[s];
+        std::uint8_t* bytes = codes.stages[s] + codes.row * stage.bytes;
         const CodedPart part =
-            encode_part(view + first, fit.stage_dims(stage), fit.minor_step,
+            encode_part(view + stage.first, stage.dims, fit.minor_step,
                         [&](std::size_t j, std::uint8_t byte) { bytes[j] = byte; });
         minor.residual += part.residual;
         minor.coded += part.coded;
-        if (stage + 1 < fit.stages()) {
-            const std::size_t next = fit.stage_first(stage + 1);
-            bytes[Fit::kStageDims] =
-                tail_code(norm_of(view + next, fit.dim - next), fit.tail_step, norms.stage_tail);
+        if (s + 1 < fit.stages.size()) {
+            const std::size_t next = fit.stages[s + 1].first;
+            bytes[stage.dims] =
+                tail_code(norm_of(view + next, fit.dim - next) + view_error, fit.tail_step,
+                          norms.stage_tail);
         }
     }
-    norms.minor_residual = std::sqrt(minor.residual) * kRoundUp;
+    norms.minor_residual = std::sqrt(minor.residual) * kRoundUp + view_error;
     norms.minor_coded = std::sqrt(minor.coded) * kRoundUp;
     return norms;
 }

@@ -36,16 +36,13 @@ struct Fit {
 
     // Minor codes are read in stages. Each stage but the last ends with a byte for the norm of
     // what follows it, so that an entry can be ruled out after 64 bytes.
-    std::size_t stages() const {
-        return minor() <= kStageBytes ? 1 : 1 + (minor() - kStageBytes + kStageDims - 1) / kStageDims;
-    }
-    std::size_t stage_first(std::size_t stage) const { return major + stage * kStageDims; }
-    std::size_t stage_dims(std::size_t stage) const {
-        return stage + 1 < stages() ? kStageDims : dim - stage_first(stage);
-    }
-    std::size_t stage_bytes(std::size_t stage) const {
-        return stage + 1 < stages() ? kStageBytes : stage_dims(stage);
-    }
+    struct Stage {
+        std::size_t first;  // dimension of the view
+        std::size_t dims;
+        std::size_t bytes;  // of an entry; dims, and one more unless it is the last stage
+    };
+    std::vector<Stage> stages;  // filled in by lay_out_stages()
+    void lay_out_stages();
 
     static constexpr std::size_t kStageDims = kStageBytes - 1;
 };
@@ -83,11 +80,13 @@ struct EntryCodes {
     std::size_t row;
 };
 
-// Writes the codes of one view; returns the entry's norms.
-TileNorms encode_entry(const Fit& fit, const double* view, const EntryCodes& codes);
+// Writes the codes of one view; returns the entry's norms. `view_error` bounds the distance of the
+// view from its true value beyond Fit::rotation_error; the norms include it.
+TileNorms encode_entry(const Fit& fit, const double* view, double view_error,
+                       const EntryCodes& codes);
 
 // The norms alone, for engines without codes.
-TileNorms measure_entry(const Fit& fit, const double* view);
+TileNorms measure_entry(const Fit& fit, const double* view, double view_error);
 
 // Offset of a slot from slot 0 of the same entry.
 inline std::size_t slot_offset(std::size_t slot) {

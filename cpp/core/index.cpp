@@ -14,7 +14,7 @@ namespace hiernorm {
 namespace {
 
 constexpr std::size_t kSliceEntries = 4096;
-constexpr std::size_t kGroupQueries = 512;  // that share one pass over the codes, if not told otherwise
+constexpr std::size_t kGroupQueries = 128;  // that share one pass over the codes, if not told otherwise
 
 Layout layout_of(EngineKind engine) {
     switch (engine) {
@@ -84,9 +84,6 @@ void Index::check(const float* rows, const std::int64_t* ids, std::size_t count)
     if (store_.size() + count > kMaxEntries) {
         throw std::invalid_argument("an index holds at most 2^32 entries");
     }
-    if (store_.layout() != Layout::kRowsOnly && !store_.fitted()) {
-        throw std::logic_error("entries were added before the fit was set");
-    }
     if (const auto duplicate = ids_.first_duplicate(ids, count)) {
         throw std::invalid_argument("id " + std::to_string(*duplicate) +
                                     " is in the index already or given twice");
@@ -99,6 +96,9 @@ void Index::write(std::size_t ahead, const float* rows, const std::int64_t* ids,
     for (std::size_t first = 0; first < count; first += kSliceEntries) {
         const std::size_t entries = std::min(kSliceEntries, count - first);
         const std::unique_lock lock(mutex_);
+        if (store_.layout() != Layout::kRowsOnly && !store_.fitted()) {
+            throw std::logic_error("entries were added before the fit was set");
+        }
         store_.write(ahead + first, rows + first * settings_.dim, ids + first,
                      views == nullptr ? nullptr : views + first * settings_.dim, entries,
                      count - first - entries + more);

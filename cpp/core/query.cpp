@@ -46,8 +46,9 @@ double largest_pair(const double* values, std::size_t count) {
     return j < count ? std::max(largest, std::abs(values[j])) : largest;
 }
 
-// A step under which no pair of codes exceeds kPairLimit: rounding adds at most 1/2 to each.
-double step_for_pairs(double pair) { return pair / (kPairLimit - 1); }
+// A step under which no pair of codes exceeds kPairLimit: rounding adds at most 1/2 to a code, and
+// at most 1 to that of a tail, which is rounded up.
+double step_for_pairs(double pair) { return pair / (kPairLimit - 2); }
 
 }  // namespace
 
@@ -160,28 +161,29 @@ void CodedQuery::encode_major(const Fit& fit, const TileNorms& largest) {
 }
 
 void CodedQuery::encode_minor(const Fit& fit) {
-    const std::size_t stages = fit.stages();
+    const std::size_t stages = fit.stages.size();
     const double* values = view_->values.data();
     minor_codes_.assign(stages * kStageBytes, 0);
     stage_corrections_.assign(stages, 0);
     stage_tails_.assign(stages, 0.0);
     double pair = 0.0;
-    for (std::size_t stage = 0; stage < stages; ++stage) {
-        pair = std::max(pair, largest_pair(values + fit.stage_first(stage), fit.stage_dims(stage)));
+    for (const Fit::Stage& stage : fit.stages) {
+        pair = std::max(pair, largest_pair(values + stage.first, stage.dims));
     }
     const double step = pair > 0.0 ? step_for_pairs(pair) * kRoundUp : 1.0;
     double squares = 0.0;
+    std::int32_t sum = 0;
+    for (std::size_t s = 0; s < stages; ++s) {
+        const Fit::Stage& stage = fit.stages[s];
+        std::int8_t* codes = minor_codes_.data() + s * kStageBytes;
+        squares += encode_values(values + stage.first, stage.dims, step, codes);
+        for (std::size_t j = 0; j < stage.dims; ++j) sum += codes[j];
+        stage_corrections_[s] = sum * kCodeOffset;
+    }
     double behind = 0.0;
-    for (std::size_t stage = stages; stage-- > 0;) {
-        const std::size_t first = fit.stage_first(stage);
-        const std::size_t dims = fit.stage_dims(stage);
-        std::int8_t* codes = minor_codes_.data() + stage * kStageBytes;
-        squares += encode_values(values + first, dims, step, codes);
-        std::int32_t sum = 0;
-        for (std::size_t j = 0; j < dims; ++j) sum += codes[j];
-        stage_corrections_[stage] = sum * kCodeOffset;
-        stage_tails_[stage] = root_up(behind) * fit.tail_step;
-        behind += sum_of_squares(values + first, dims);
+    for (std::size_t s = stages; s-- > 0;) {
+        stage_tails_[s] = root_up(behind) * fit.tail_step;
+        behind += sum_of_squares(values + fit.stages[s].first, fit.stages[s].dims);
     }
     minor_error_ = root_up(squares);
     minor_scale_ = fit.minor_step * step;

@@ -83,9 +83,10 @@ class CodedQuery {
     const std::int8_t* stage_codes(std::size_t stage) const {
         return minor_codes_.data() + stage * kStageBytes;
     }
-    std::int32_t stage_correction(std::size_t stage) const { return stage_corrections_[stage]; }
+    // What the offset of the codes added to the sums of all stages up to this one.
+    std::int32_t correction_through(std::size_t stage) const { return stage_corrections_[stage]; }
     double stage_tail(std::size_t stage) const { return stage_tails_[stage]; }
-    double minor_scale() const { return minor_scale_; }
+    double minor_part(std::int32_t sum) const { return minor_scale_ * sum; }
 
    private:
     void encode_major(const Fit& fit, const TileNorms& largest);

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "kernels/kernels.hpp"
+#include "query.hpp"
 
 namespace hiernorm {
 namespace {
@@ -30,13 +31,14 @@ Chunk& Store::chunk_with_room(std::size_t position, std::size_t entries) {
     chunk.rows.grow(room * dim_);
     chunk.tiles.resize((room + kTileEntries - 1) / kTileEntries);
     if (layout_ == Layout::kCodes) {
-        chunk.major_codes.grow(room * fit_.slots());
-        chunk.stage_codes.resize(fit_.stages());
-        for (std::size_t stage = 0; stage < fit_.stages(); ++stage) {
-            chunk.stage_codes[stage].grow(room * fit_.stage_bytes(stage));
+        chunk.major_codes.grow_zeroed(room * fit_.slots());
+        chunk.stage_codes.resize(fit_.stages.size());
+        for (std::size_t stage = 0; stage < fit_.stages.size(); ++stage) {
+            // Kernels read kStageBytes from the start of any row.
+            chunk.stage_codes[stage].grow_zeroed(room * fit_.stages[stage].bytes + kStageBytes);
         }
     } else if (layout_ == Layout::kFloatMajors) {
-        chunk.float_majors.grow(room * fit_.major);
+        chunk.float_majors.grow_zeroed(room * fit_.major);
     }
     chunk.ids.grow(room);  // last: its capacity tells that the others have grown
     return chunk;
@@ -63,15 +65,18 @@ void Store::write_entry(std::size_t position, const float* row, std::int64_t id,
     std::memcpy(chunk.rows.data() + entry * dim_, row, dim_ * sizeof(float));
     if (layout_ == Layout::kRowsOnly) return;
 
+    // The rotation came from outside, where denormal float32 may have been flushed to zero.
+    double view_error = view == nullptr ? 0.0 : std::sqrt(static_cast<double>(dim_)) * 0x1p-125;
     thread_local std::vector<double> own_view;
     if (view == nullptr) {
         own_view.assign(row, row + dim_);
-        if (fit_.metric == Metric::kCosine) {
-            double squares = 0.0;
-            for (double value : own_view) squares += value * value;
-            for (double& value : own_view) value /= std::sqrt(squares);
-        }
-        view = own_view.data();
+    } else {
+        own_view.assign(view, view + dim_);
+    }
+    if (fit_.metric == Metric::kCosine) {
+        const double norm = canonical_norm(active_kernels(), row, dim_);
+        for (double& value : own_view) value /= norm;
+        view_error /= norm;
     }
 
     TileNorms norms;
@@ -80,15 +85,15 @@ void Store::write_entry(std::size_t position, const float* row, std::int64_t id,
         stages.clear();
         for (Buffer<std::uint8_t>& stage : chunk.stage_codes) stages.push_back(stage.data());
         norms = encode_entry(
-            fit_, view,
+            fit_, own_view.data(), view_error,
             {chunk.major_codes.data() + block * kBlockEntries * fit_.slots() + lane * kGroupSlots,
              stages.data(), entry});
     } else {
         float* majors = chunk.float_majors.data() + block * kBlockEntries * fit_.major + lane;
         for (std::size_t j = 0; j < fit_.major; ++j) {
-            majors[j * kBlockEntries] = static_cast<float>(view[j]);
+            majors[j * kBlockEntries] = static_cast<float>(own_view[j]);
         }
-        norms = measure_entry(fit_, view);
+        norms = measure_entry(fit_, own_view.data(), view_error);
     }
     chunk.tiles[entry / kTileEntries].include(norms);
     largest_.include(norms);

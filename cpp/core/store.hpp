@@ -36,7 +36,10 @@ class Store {
     Layout layout() const { return layout_; }
     const Fit& fit() const { return fit_; }
     bool fitted() const { return fit_.dim != 0; }
-    void set_fit(Fit fit) { fit_ = std::move(fit); }
+    void set_fit(Fit fit) {
+        fit_ = std::move(fit);
+        fit_.lay_out_stages();
+    }
     const TileNorms& largest() const { return largest_; }
 
     std::size_t chunks() const { return (size_ + kChunkEntries - 1) / kChunkEntries; }
@@ -53,7 +56,7 @@ class Store {
     }
 
     // Writes entries behind the visible ones, `ahead` of them; publish() makes them visible.
-    // `views` may be null: then the view is the row itself (over its norm for cosine).
+    // `views` are the rotated rows, before any division by a norm; null without a rotation.
     void write(std::size_t ahead, const float* rows, const std::int64_t* ids, const double* views,
                std::size_t count, std::size_t more_to_come);
     void publish(std::size_t count) { size_ += count; }

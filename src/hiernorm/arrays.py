@@ -56,12 +56,14 @@ def as_ids(ids: npt.ArrayLike, count: int | None = None) -> Int64Array:
     return np.ascontiguousarray(array, dtype=np.int64)
 
 
-def as_count(name: str, value: int, least: int = 1) -> int:
-    """``value`` as an int that is at least ``least``."""
+def as_count(name: str, value: int, least: int = 1, most: int | None = None) -> int:
+    """``value`` as an int from ``least`` to ``most``."""
     try:
         count = operator.index(value)
     except TypeError:
         raise TypeError(f"{name} must be an integer, got {type(value).__name__}") from None
     if count < least:
         raise ValueError(f"{name} must be at least {least}, got {count}")
+    if most is not None and count > most:
+        raise ValueError(f"{name} must be at most {most}, got {count}")
     return count

@@ -33,13 +33,15 @@ def choose_fit(rows: Float32Array, major: int | None, *, rotate: bool, cosine: b
         view = sample.astype(np.float64)
         return Fit.choose(d, major, cosine, unit_rows(view) if cosine else view, headroom, None, 0.0)
     rotation = fit_rotation(sample)
-    view = rotation.apply(sample, cosine)
+    view = rotation.apply(sample)
+    if cosine:
+        view = unit_rows(view)
     if major is None:
         major = choose_major(_spread(view, PLANNING_ROWS), n)
     return Fit.choose(d, major, cosine, view, headroom, rotation.matrix, rotation.error)
 
 
-def fill(core: CoreIndex, ids: Int64Array, rows: Float32Array, cosine: bool) -> None:
+def fill(core: CoreIndex, ids: Int64Array, rows: Float32Array) -> None:
     """Add entries to a fitted core; plain vectors are rotated part by part on the way in."""
     fit = core.fit()
     matrix = None if fit is None else fit.rotation()
@@ -51,7 +53,7 @@ def fill(core: CoreIndex, ids: Int64Array, rows: Float32Array, cosine: bool) -> 
     for first in range(0, len(rows), PART_ROWS):
         part = slice(first, first + PART_ROWS)
         more = max(0, len(rows) - first - PART_ROWS)
-        core.write(first, rows[part], ids[part], rotation.apply(rows[part], cosine), more)
+        core.write(first, rows[part], ids[part], rotation.apply(rows[part]), more)
     core.publish(ids)
 
 

@@ -113,8 +113,16 @@ class Verification:
         return self.ok
 
 
-def compare(hits: Hits, true_ids: Int64Array, true_scores: Float64Array) -> list[str]:
-    """How ``hits`` differ from the exhaustive answer, beyond what their certificate admits."""
+def compare(
+    hits: Hits,
+    true_ids: Int64Array,
+    true_scores: Float64Array,
+    rescore: Callable[[int, Int64Array], Float64Array],
+) -> list[str]:
+    """How ``hits`` differ from the exhaustive answer, beyond what their certificate admits.
+
+    ``rescore(query, ids)`` gives the canonical scores of known entries.
+    """
     differences = []
     for query, proof in enumerate(hits.certificate):
         ids, scores = hits.ids[query], hits.scores[query]
@@ -132,6 +140,9 @@ def compare(hits: Hits, true_ids: Int64Array, true_scores: Float64Array) -> list
                     f"exhaustive search gives {true_scores[query][rank]!r}"
                 )
             continue
+        found = ~np.isneginf(scores)
+        if rescore(query, ids[found]).tobytes() != scores[found].tobytes():
+            differences.append(f"query {query}: scores returned are not those of the ids returned")
         if true_scores[query][-1] > proof.kth_score + proof.gap:
             differences.append(
                 f"query {query}: k-th score {proof.kth_score!r} and gap {proof.gap!r} returned, "

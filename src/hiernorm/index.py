@@ -14,11 +14,14 @@ from hiernorm.certificate import Certificate, digest
 from hiernorm.fitting import choose_fit, fill, is_due
 from hiernorm.hits import Hits, RangeHits, Verification, compare
 from hiernorm.normalize import check_split
-from hiernorm.reference import Float32Array, Int64Array
+from hiernorm.reference import Float32Array, Float64Array, Int64Array, canonical_scores
 from hiernorm.threads import thread_count
 
 METRICS = ("ip", "cosine")
 ENGINES = ("cascade", "paper", "exhaustive")
+MOST_HITS = 2**31 - 1
+EXACT = -1.0
+"""Stands for "no beta" in the core."""
 
 
 class Index:
@@ -179,10 +182,11 @@ class Index:
                 return
             if self._engine != "exhaustive" and self._core.fit() is None:
                 core = self._new_core()
+                core.check(rows, given)
                 self._fit_and_fill(core, given, rows)
                 self._core, self._fitted_on = core, len(rows)
                 return
-            fill(self._core, given, rows, self._metric == "cosine")
+            fill(self._core, given, rows)
             if self._engine != "exhaustive" and is_due(self._fitted_on, len(self)):
                 self.optimize()
 
@@ -190,7 +194,7 @@ class Index:
         cosine = self._metric == "cosine"
         if self._engine != "exhaustive":
             core.set_fit(choose_fit(rows, self._major, rotate=self._alpha is None, cosine=cosine))
-        fill(core, ids, rows, cosine)
+        fill(core, ids, rows)
 
     def optimize(self) -> None:
         """Fit anew on all entries: the rotation of plain vectors, and the steps of the codes.
@@ -249,8 +253,8 @@ class Index:
         queries = as_rows("queries", q, self._dim)
         found = self._core.search(
             queries,
-            as_count("k", k),
-            -1.0 if beta is None else self._checked_beta(beta),
+            as_count("k", k, most=MOST_HITS),
+            EXACT if beta is None else self._checked_beta(beta),
             thread_count(self._threads if threads is None else threads),
             0 if batch_size is None else as_count("batch_size", batch_size),
         )
@@ -261,7 +265,7 @@ class Index:
             raise ValueError("beta needs an index with alpha: soft mode is for HN vectors")
         if not 0 <= beta <= self._alpha:
             raise ValueError(f"beta must be from 0 to alpha = {self._alpha}, got {beta}")
-        return float(beta)
+        return EXACT if beta == self._alpha else float(beta)
 
     def range(
         self, q: npt.ArrayLike, threshold: float, *, threads: int | None = None
@@ -347,7 +351,11 @@ class Index:
                     f"the index now has {entries}: search again"
                 ]
             )
-        return Verification(compare(hits, ids, scores))
+
+        def rescore(query: int, found: Int64Array) -> Float64Array:
+            return canonical_scores(queries[query], self.reconstruct(found), self._metric)
+
+        return Verification(compare(hits, ids, scores, rescore))
 
     @property
     def digest(self) -> str:
@@ -390,5 +398,5 @@ class Index:
         if state["fit"] is not None:
             self._core.set_fit(_core.Fit.restore(*state["fit"]))
         if len(state["ids"]):
-            fill(self._core, state["ids"], state["rows"], self._metric == "cosine")
+            fill(self._core, state["ids"], state["rows"])
         self._fitted_on = state["fitted_on"]

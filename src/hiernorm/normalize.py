@@ -7,7 +7,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from hiernorm.arrays import as_float32
+from hiernorm.arrays import as_count, as_float32
 from hiernorm.reference import Float32Array, canonical_norm
 
 
@@ -46,6 +46,7 @@ def normalize(features: npt.ArrayLike, major: int = 16, alpha: float = 1 / 8) ->
     single = rows.ndim == 1
     if single:
         rows = rows[np.newaxis]
+    major = as_count("major", major)
     check_split(rows.shape[1], major, alpha)
     finite = np.isfinite(rows).all(axis=1)
     if not finite.all():

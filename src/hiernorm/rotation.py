@@ -5,8 +5,8 @@ Codes and bounds live in the rotated space, canonical scores in the original one
 
     q.x = (R q).(R x) - q^T E x,    so    |q.x - (R q).(R x)| <= |E| |q| |x|.
 
-The rounding of ``R x`` in float64 is at most ``d * 2**-53 * sqrt(d) * |x|`` whatever the order of
-summation. Both are part of :attr:`Rotation.error`, which every bound adds.
+The rounding of ``R x`` in float64 is at most ``d * 2**-52 * sqrt(d) * |x|`` whatever the order of
+summation and the rounding mode. Both are part of :attr:`Rotation.error`, which every bound adds.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ SURVIVOR_NS = 15.0
 """Cost of an entry that the major does not rule out: one cache line from memory, and its bound."""
 CODING_ERROR = 0.01
 """What the 8-bit codes of entry and query add to a bound, as a share of |q| |x|; for planning."""
+NEIGHBOUR = 10
+"""The neighbour whose score is the threshold when the size of the major is chosen."""
 PROBES = 128
 """Entries of the sample that play the query when the size of the major is chosen."""
 
@@ -34,10 +36,10 @@ class Rotation:
     matrix: Float32Array
     error: float
 
-    def apply(self, rows: Float32Array, cosine: bool) -> Float64Array:
-        """The rotated view ``(n, d)`` of ``rows``, of unit length if ``cosine``."""
+    def apply(self, rows: Float32Array) -> Float64Array:
+        """The rotated ``rows`` ``(n, d)``."""
         view: Float64Array = rows.astype(np.float64) @ self.matrix.astype(np.float64).T
-        return unit_rows(view) if cosine else view
+        return view
 
 
 def unit_rows(view: Float64Array) -> Float64Array:
@@ -68,16 +70,17 @@ def _error_of(matrix: Float32Array) -> float:
     d = len(matrix)
     exact = matrix.astype(np.float64)
     deviation = float(np.linalg.norm(exact.T @ exact - np.eye(d)))
-    rounding_of_deviation = d * d * 2.0**-53
-    rounding_of_view = d * 2.0**-53 * float(np.sqrt(d))
+    rounding_of_deviation = d * d * 2.0**-52
+    rounding_of_view = d * 2.0**-52 * float(np.sqrt(d))
     return 1.01 * (deviation + rounding_of_deviation + 4 * rounding_of_view)
 
 
 def choose_major(views: Float64Array, entries: int) -> int:
     """The size of the major with the least expected time per entry and query.
 
-    Some entries of the sample ``views`` ``(n, d)`` play the query; their nearest other entry sets
-    the threshold. More dimensions mean more bytes to scan and fewer survivors to read further.
+    Some entries of the sample ``views`` ``(n, d)`` play the query, and their tenth neighbour sets
+    the threshold: real queries are farther from the data than the data from itself. More dimensions
+    mean more bytes to scan and fewer survivors to read further.
     """
     n, d = views.shape
     if n < 8 or entries < 8:
@@ -86,7 +89,8 @@ def choose_major(views: Float64Array, entries: int) -> int:
     probes = views[chosen]
     scores = probes @ views.T
     scores[np.arange(len(chosen)), chosen] = -np.inf
-    thresholds = scores.max(axis=1, keepdims=True)
+    place = n - min(NEIGHBOUR, n // 2)
+    thresholds = np.partition(scores, place, axis=1)[:, place, np.newaxis]
     energy = np.square(views)
     norms = np.sqrt(energy.sum(axis=1))
     coding_error = CODING_ERROR * np.outer(norms[chosen], norms)

@@ -149,7 +149,7 @@ def _draw_views(
 
 
 def _plain_spread(dim: int) -> Float32Array:
-    """Standard deviations that put `PLAIN_LEADING_ENERGY` into the leading dimensions."""
+    """Choose standard deviations that put `PLAIN_LEADING_ENERGY` into the leading dimensions."""
     leading = _decay(PLAIN_LEADING_DECAY, PLAIN_LEADING)
     trailing = _decay(PLAIN_TRAILING_DECAY, dim - PLAIN_LEADING)
     odds = PLAIN_LEADING_ENERGY / (1 - PLAIN_LEADING_ENERGY)

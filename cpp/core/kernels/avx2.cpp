@@ -124,22 +124,26 @@ struct Avx2Isa {
         const ScanQuery& query;
     };
 
-    using Sum = __m256i;
-    static constexpr std::size_t kSumBytes = 32;
-    static Sum zero_sum() { return _mm256_setzero_si256(); }
-    static Sum add_products(Sum sum_i32x8, const std::uint8_t* codes, const std::int8_t* query) {
-        const __m256i pairs_i16x16 =
-            _mm256_maddubs_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(codes)),
-                                 _mm256_loadu_si256(reinterpret_cast<const __m256i*>(query)));
-        return _mm256_add_epi32(sum_i32x8, _mm256_madd_epi16(pairs_i16x16, _mm256_set1_epi16(1)));
-    }
-    static std::int32_t total(Sum sum_i32x8) {
-        __m128i sum_i32x4 = _mm_add_epi32(_mm256_castsi256_si128(sum_i32x8),
-                                          _mm256_extracti128_si256(sum_i32x8, 1));
-        sum_i32x4 = _mm_add_epi32(sum_i32x4, _mm_shuffle_epi32(sum_i32x4, 0x4e));
-        sum_i32x4 = _mm_add_epi32(sum_i32x4, _mm_shuffle_epi32(sum_i32x4, 0xb1));
-        return _mm_cvtsi128_si32(sum_i32x4);
-    }
+    struct StageQuery {
+        explicit StageQuery(const std::int8_t* query)
+            : first_i8x32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(query))),
+              second_i8x32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(query + 32))) {}
+        std::int32_t dot(const std::uint8_t* row) const {
+            const auto* from = reinterpret_cast<const __m256i*>(row);
+            const __m256i ones_i16x16 = _mm256_set1_epi16(1);
+            const __m256i sum_i32x8 = _mm256_add_epi32(
+                _mm256_madd_epi16(_mm256_maddubs_epi16(_mm256_loadu_si256(from), first_i8x32),
+                                  ones_i16x16),
+                _mm256_madd_epi16(_mm256_maddubs_epi16(_mm256_loadu_si256(from + 1), second_i8x32),
+                                  ones_i16x16));
+            __m128i sum_i32x4 = _mm_add_epi32(_mm256_castsi256_si128(sum_i32x8),
+                                              _mm256_extracti128_si256(sum_i32x8, 1));
+            sum_i32x4 = _mm_add_epi32(sum_i32x4, _mm_shuffle_epi32(sum_i32x4, 0x4e));
+            sum_i32x4 = _mm_add_epi32(sum_i32x4, _mm_shuffle_epi32(sum_i32x4, 0xb1));
+            return _mm_cvtsi128_si32(sum_i32x4);
+        }
+        __m256i first_i8x32, second_i8x32;
+    };
 
     struct Lanes {
         __m256d f64x4[4];

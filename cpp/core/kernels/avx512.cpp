@@ -57,11 +57,14 @@ struct Avx512Isa : Avx512Common {
         const ScanQuery& query;
     };
 
-    static Sum add_products(Sum sum_i32x16, const std::uint8_t* codes, const std::int8_t* query) {
-        const __m512i pairs_i16x32 =
-            _mm512_maddubs_epi16(_mm512_loadu_si512(codes), _mm512_loadu_si512(query));
-        return _mm512_add_epi32(sum_i32x16, join_halves(pairs_i16x32));
-    }
+    struct StageQuery {
+        explicit StageQuery(const std::int8_t* query) : query_i8x64(_mm512_loadu_si512(query)) {}
+        std::int32_t dot(const std::uint8_t* row) const {
+            return _mm512_reduce_add_epi32(
+                join_halves(_mm512_maddubs_epi16(_mm512_loadu_si512(row), query_i8x64)));
+        }
+        __m512i query_i8x64;
+    };
 };
 
 }  // namespace

@@ -34,11 +34,6 @@ struct Avx512Common {
         return _mm512_set1_epi32(four);
     }
 
-    using Sum = __m512i;
-    static constexpr std::size_t kSumBytes = 64;
-    static Sum zero_sum() { return _mm512_setzero_si512(); }
-    static std::int32_t total(Sum sum_i32x16) { return _mm512_reduce_add_epi32(sum_i32x16); }
-
     struct Lanes {
         __m512d low_f64x8, high_f64x8;
     };

@@ -37,9 +37,14 @@ struct Avx512VnniIsa : Avx512Common {
         const ScanQuery& query;
     };
 
-    static Sum add_products(Sum sum_i32x16, const std::uint8_t* codes, const std::int8_t* query) {
-        return _mm512_dpbusd_epi32(sum_i32x16, _mm512_loadu_si512(codes), _mm512_loadu_si512(query));
-    }
+    struct StageQuery {
+        explicit StageQuery(const std::int8_t* query) : query_i8x64(_mm512_loadu_si512(query)) {}
+        std::int32_t dot(const std::uint8_t* row) const {
+            return _mm512_reduce_add_epi32(
+                _mm512_dpbusd_epi32(_mm512_setzero_si512(), _mm512_loadu_si512(row), query_i8x64));
+        }
+        __m512i query_i8x64;
+    };
 };
 
 }  // namespace

@@ -6,12 +6,10 @@
 #include <limits>
 
 #include "kernels/kernels.hpp"
+#include "prefetch.hpp"
 
 #if defined(_MSC_VER) && !defined(__clang__)
 #include <intrin.h>
-#define HIERNORM_PREFETCH(address) _mm_prefetch(reinterpret_cast<const char*>(address), 2)
-#else
-#define HIERNORM_PREFETCH(address) __builtin_prefetch(address, 0, 2)
 #endif
 
 // Internal linkage, and no function templates of the standard library: code compiled with one
@@ -19,6 +17,7 @@
 namespace hiernorm {
 namespace {
 
+constexpr std::size_t kScanAhead = 2048;  // bytes of codes that are fetched ahead of the scan
 constexpr std::int32_t kLowest = std::numeric_limits<std::int32_t>::min();
 
 inline std::int32_t larger(std::int32_t a, std::int32_t b) { return a > b ? a : b; }
@@ -92,6 +91,7 @@ std::size_t scan_blocks(const Query& query, const std::uint8_t* blocks, std::siz
     typename Isa::Scores best = Isa::splat(*skipped);
     alignas(64) std::int32_t scores[kBlockEntries];
     for (; entry + kBlockEntries <= entries; entry += kBlockEntries) {
+        prefetch(blocks + kScanAhead);
         const typename Isa::Scores block = query.score(blocks);
         blocks += block_bytes;
         if (!Isa::any_above(block, cut)) {
@@ -100,12 +100,12 @@ std::size_t scan_blocks(const Query& query, const std::uint8_t* blocks, std::siz
         }
         best = Isa::maximum_below(best, block, cut);
         Isa::store(scores, block);
-        std::uint32_t mask = Isa::above(block, cut);
-        const std::size_t added = append_candidates(
-            scores, mask, position + static_cast<std::uint32_t>(entry), out + count);
+        const std::size_t added =
+            append_candidates(scores, Isa::above(block, cut),
+                              position + static_cast<std::uint32_t>(entry), out + count);
         if (nearby != nullptr) {
-            for (; mask != 0; mask &= mask - 1) {
-                HIERNORM_PREFETCH(nearby + (entry + lowest_bit(mask)) * kStageBytes);
+            for (std::size_t i = count; i < count + added; ++i) {
+                prefetch(nearby + (out[i].position - position) * kStageBytes);
             }
         }
         count += added;
@@ -157,15 +157,14 @@ std::size_t scan_u8i8(const std::uint8_t* blocks, std::size_t entries, const Sca
 }
 
 template <class Isa>
-std::int32_t dot_u8i8(const std::uint8_t* codes, const std::int8_t* query, std::size_t bytes) {
-    typename Isa::Sum sum = Isa::zero_sum();
-    std::size_t j = 0;
-    for (; j + Isa::kSumBytes <= bytes; j += Isa::kSumBytes) {
-        sum = Isa::add_products(sum, codes + j, query + j);
+void add_dots_u8i8(const std::uint8_t* rows, std::size_t row_bytes, const std::int8_t* query,
+                   Contender* contenders, std::size_t count) {
+    constexpr std::size_t kAhead = 16;
+    const typename Isa::StageQuery stage(query);
+    for (std::size_t i = 0; i < count; ++i) {
+        if (i + kAhead < count) prefetch(rows + contenders[i + kAhead].entry * row_bytes);
+        contenders[i].minor += stage.dot(rows + contenders[i].entry * row_bytes);
     }
-    std::int32_t total = Isa::total(sum);
-    for (; j < bytes; ++j) total += std::int32_t{codes[j]} * query[j];
-    return total;
 }
 
 template <class Isa>
@@ -193,7 +192,7 @@ void score_f32(const float* blocks, std::size_t entries, const float* query, std
 template <class Isa>
 constexpr Kernels make_kernels(std::string_view name) {
     return Kernels{name,           score_u8i8<Isa>, scan_u8i8<Isa>, select_i32<Isa>,
-                   dot_u8i8<Isa>, dot_f32<Isa>,    score_f32<Isa>};
+                   add_dots_u8i8<Isa>, dot_f32<Isa>, score_f32<Isa>};
 }
 
 }  // namespace

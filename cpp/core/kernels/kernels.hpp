@@ -30,6 +30,13 @@ struct Candidate {
     std::int32_t score;
 };
 
+// A candidate whose minor is being read: `minor` grows by the dot product of each stage.
+struct Contender {
+    std::uint32_t entry;  // within its chunk
+    std::int32_t major;
+    std::int32_t minor;
+};
+
 // The query's side of the major scan. `half_corrections` holds, per run of 8 groups, the share of
 // the correction that falls to slots 0-1 and to slots 2-3, reduced modulo 2^16.
 struct ScanQuery {
@@ -58,9 +65,11 @@ struct Kernels {
     std::size_t (*select_i32)(const std::int32_t* scores, std::size_t entries, std::int32_t cut,
                               std::uint32_t position, Candidate* out, std::int32_t* skipped);
 
-    // sum_j codes[j] * query[j] over `bytes` bytes; query obeys kPairLimit.
-    std::int32_t (*dot_u8i8)(const std::uint8_t* codes, const std::int8_t* query,
-                             std::size_t bytes);
+    // minor += sum_j rows[entry][j] * query[j] for each contender, over kStageBytes bytes: rows may
+    // be shorter (`row_bytes` apart); query is zero behind their end and obeys kPairLimit. The
+    // array must be readable for kStageBytes behind its last row.
+    void (*add_dots_u8i8)(const std::uint8_t* rows, std::size_t row_bytes, const std::int8_t* query,
+                          Contender* contenders, std::size_t count);
 
     // The canonical inner product. `query` is padded with zeros to a multiple of kLanes.
     double (*dot_f32)(const double* query, const float* row, std::size_t dim);

@@ -101,20 +101,21 @@ struct NeonIsa {
         const ScanQuery& query;
     };
 
-    // sum u q = sum (u - 128) q + 128 sum q, the last term by a second dot product with ones.
-    struct Sum {
-        int32x4_t shifted_i32x4, query_i32x4;
+    struct StageQuery {
+        explicit StageQuery(const std::int8_t* query) : shift(0) {
+            for (int part = 0; part < 4; ++part) query_i8x16[part] = vld1q_s8(query + 16 * part);
+            for (std::size_t j = 0; j < kStageBytes; ++j) shift += 128 * query[j];
+        }
+        std::int32_t dot(const std::uint8_t* row) const {
+            int32x4_t sum_i32x4 = vdupq_n_s32(0);
+            for (int part = 0; part < 4; ++part) {
+                sum_i32x4 = vdotq_s32(sum_i32x4, signed_codes(row + 16 * part), query_i8x16[part]);
+            }
+            return vaddvq_s32(sum_i32x4) + shift;
+        }
+        int8x16_t query_i8x16[4];
+        std::int32_t shift;
     };
-    static constexpr std::size_t kSumBytes = 16;
-    static Sum zero_sum() { return {vdupq_n_s32(0), vdupq_n_s32(0)}; }
-    static Sum add_products(Sum sum, const std::uint8_t* codes, const std::int8_t* query) {
-        const int8x16_t query_i8x16 = vld1q_s8(query);
-        return {vdotq_s32(sum.shifted_i32x4, signed_codes(codes), query_i8x16),
-                vdotq_s32(sum.query_i32x4, vdupq_n_s8(1), query_i8x16)};
-    }
-    static std::int32_t total(const Sum& sum) {
-        return vaddvq_s32(sum.shifted_i32x4) + 128 * vaddvq_s32(sum.query_i32x4);
-    }
 
     struct Lanes {
         float64x2_t f64x2[8];

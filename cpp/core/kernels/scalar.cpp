@@ -63,13 +63,15 @@ struct ScalarIsa {
     template <std::size_t>
     using FixedQuery = LongQuery;
 
-    using Sum = std::int32_t;
-    static constexpr std::size_t kSumBytes = 1;
-    static Sum zero_sum() { return 0; }
-    static Sum add_products(Sum sum, const std::uint8_t* codes, const std::int8_t* query) {
-        return sum + std::int32_t{*codes} * *query;
-    }
-    static std::int32_t total(Sum sum) { return sum; }
+    struct StageQuery {
+        explicit StageQuery(const std::int8_t* q) : query(q) {}
+        std::int32_t dot(const std::uint8_t* row) const {
+            std::int32_t sum = 0;
+            for (std::size_t j = 0; j < kStageBytes; ++j) sum += std::int32_t{row[j]} * query[j];
+            return sum;
+        }
+        const std::int8_t* query;
+    };
 
     using Lanes = std::array<double, kLanes>;
     static Lanes zero_lanes() { return {}; }

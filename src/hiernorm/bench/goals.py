@@ -45,7 +45,7 @@ def _speed_goals(report: Report) -> list[Goal]:
         speed("99,000 plain vectors: over FAISS flat", "flat", 99_000, None, 20, 50),
     ]
     for threads in sorted({1, most_threads}):
-        name = f"batch, 500,000 entries, {threads} thread(s): over FAISS flat"
+        name = f"batch, 500,000 entries, {threads} thread{'s' * (threads > 1)}: over FAISS flat"
         goals.append(
             speed(name, "flat", 500_000, RECOMMENDED, 25, 60, manner="batch", threads=threads)
         )
@@ -71,7 +71,7 @@ def select(
     k: int,
     threads: int,
 ) -> list[Measurement]:
-    """The measurements of one group of one case."""
+    """Select the measurements of one group of one case."""
     major, alpha = point if point is not None else (None, None)
     wanted = (n, major, alpha, manner, k, threads)
     return [
@@ -82,10 +82,9 @@ def select(
 
 
 def fastest_rival(rows: Iterable[Measurement], family: str) -> Measurement | None:
-    """The variant of a family to compare with.
+    """Choose the variant of a family to compare with: the fastest.
 
-    hnswlib: the smallest ef with a recall of at least 0.999 (of all that have it the fastest, as
-    variants come in the order of ef). Others: the fastest.
+    Of hnswlib the smallest ef with a recall of at least 0.999 (variants come in the order of ef).
     """
     variants = [row for row in rows if row.family == family]
     if family == "hnswlib":

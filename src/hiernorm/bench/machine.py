@@ -61,7 +61,7 @@ def _version(name: str) -> str | None:
 
 
 def _commit() -> str | None:
-    """The commit of the checkout that the package runs from, marked if it was changed since."""
+    """Name the commit that the package runs from, marked if files changed since."""
     for folder in (Path(__file__).parent, Path.cwd()):
         root = _git(folder, "rev-parse", "--show-toplevel")
         if root is not None and (Path(root) / "src" / "hiernorm").is_dir():

@@ -118,7 +118,7 @@ def _time(search: Search, rows: Float32Array, group: Group, repeats: int) -> flo
 
 
 def _window(queries: Float32Array, number: int, count: int) -> Float32Array:
-    """The queries of one round: `count` of them, following those of the round before."""
+    """Take the `count` queries of one round, following those of the round before."""
     start = number * count
     return np.take(queries, range(start, start + count), axis=0, mode="wrap")
 

@@ -41,11 +41,12 @@ class Method(Protocol):
 class OwnEngine:
     """An engine of this package."""
 
+    index: hiernorm.Index
+
     def __init__(self, engine: str, point: Point | None) -> None:
         self.family = engine
         self.name = self.index_name = f"hiernorm {engine}"
         self._point = point
-        self.index: Any = None
 
     def build(self, database: Float32Array, seed: int) -> None:
         """Index the database; our build uses no chance, so the seed does not matter."""
@@ -53,7 +54,7 @@ class OwnEngine:
         self.index = hiernorm.Index(database.shape[1], major=major, alpha=alpha, engine=self.family)
         self.index.add(database)
 
-    def hits(self, queries: Float32Array, group: Group) -> Any:
+    def hits(self, queries: Float32Array, group: Group) -> hiernorm.Hits:
         """Search and return the whole answer: ids, scores and certificate."""
         batch_size = None if group.manner == "batch" else 1
         return self.index.search(queries, group.k, threads=group.threads, batch_size=batch_size)
@@ -198,22 +199,24 @@ class NumpyExact:
 
 
 def _largest(scores: Float32Array, k: int) -> Int64Array:
-    """Columns of the k largest scores of each row, the largest first."""
+    """Find the columns of the k largest scores of each row, the largest first."""
+    found: Int64Array
     if k == 1:
-        return np.argmax(scores, axis=1)[:, None]
+        found = np.argmax(scores, axis=1)[:, None]
+        return found
     found = np.argpartition(scores, -k, axis=1)[:, -k:]
     order = np.argsort(-np.take_along_axis(scores, found, axis=1), axis=1, kind="stable")
     return np.take_along_axis(found, order, axis=1)
 
 
 def own_engines(case: Case) -> list[OwnEngine]:
-    """Our engines for a case; the exhaustive one, the judge of all others, comes first."""
+    """List our engines for a case; the exhaustive one, the judge of all others, comes first."""
     names = ["exhaustive", "cascade"] if case.point is None else ["exhaustive", "cascade", "paper"]
     return [OwnEngine(name, case.point) for name in names]
 
 
 def peer_methods(case: Case) -> list[Method]:
-    """The peers of a case that are installed."""
+    """List the peers of a case that are installed."""
     faiss = import_optional("faiss")
     methods: list[Method] = [] if faiss is None else [FaissFlat(faiss)]
     if not case.peers:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 from hiernorm.bench.cases import RECOMMENDED
@@ -73,6 +74,6 @@ def _spaced(heights: list[float], least_ratio: float = 1.22) -> list[float]:
     """Move labels apart, upwards in order, so that none covers another on a log axis."""
     placed = list(heights)
     order = sorted(range(len(heights)), key=lambda i: heights[i])
-    for lower, upper in zip(order, order[1:], strict=False):
+    for lower, upper in pairwise(order):
         placed[upper] = max(placed[upper], placed[lower] * least_ratio)
     return placed

@@ -2,36 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import groupby
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from hiernorm.bench.cases import Manner
 from hiernorm.bench.goals import TRUSTED_RECALL, fastest_rival
 from hiernorm.bench.report import Goal, Measurement, Report
 
-MANNERS = {
-    "calls": "one call per query",
-    "single": "one call, each query by itself",
-    "batch": "one call, queries together",
+COLUMNS: dict[tuple[Manner, int], str] = {
+    ("calls", 1): "calls",
+    ("single", 1): "single",
+    ("single", 10): "single k=10",
+    ("batch", 1): "batch",
+    ("batch", 10): "batch k=10",
 }
+"""(manner, k) -> heading."""
+
+LEGEND = (
+    "Numbers are times the speed of FAISS flat in the same round: median and half the range.\n"
+    "calls: one Python call per query; single: all queries in one call, each searched by itself;\n"
+    "batch: all queries in one call, work shared. Without k=10: k=1."
+)
 
 VERDICT_STYLES = {"aim": "green", "floor": "yellow", "missed": "red", "not measured": "dim"}
 
 
 def render_report(report: Report) -> RenderableType:
-    """All tables: one per group of a case, then builds, work and goals."""
-    parts: list[RenderableType] = [Text(_headline(report), style="dim")]
-    parts += [_group_table(rows) for rows in _groups(report)]
-    parts += [_build_table(report), _work_table(report), goal_table(report.goals)]
+    """Render all tables: every method where peers took part, an overview, builds and goals."""
+    parts: list[RenderableType] = [Text(_headline(report), style="dim"), Text(LEGEND)]
+
+    def key(row: Measurement) -> tuple[str, int]:
+        return row.case, row.threads
+
+    for _, group in groupby(report.measurements, key):
+        rows = list(group)
+        if any(row.family == "numpy" for row in rows):
+            parts.append(_case_table(rows))
+    parts += [_overview_table(report), _build_table(report), goal_table(report.goals)]
     parts += [Text(f"{peer}: {reason}", style="dim") for peer, reason in report.missing.items()]
     return Group(*parts)
 
 
 def goal_table(goals: list[Goal]) -> Table:
-    """The goals with floor, aim and what was measured."""
+    """Tabulate the goals with floor, aim and what was measured."""
     table = Table(title="Goals (one thread, single queries, k=1, K=16, a=1/8 unless stated)")
     table.add_column("goal")
     for column in ("floor", "aim", "measured"):
@@ -55,42 +71,56 @@ def _headline(report: Report) -> str:
     )
 
 
-def _groups(report: Report) -> Iterator[list[Measurement]]:
-    def key(row: Measurement) -> tuple[str, int, str, int]:
-        return row.case, row.threads, row.manner, row.k
-
-    for _, rows in groupby(report.measurements, key):
-        yield list(rows)
-
-
-def _group_table(rows: list[Measurement]) -> Table:
-    """Speed and recall of every method, the fastest first."""
-    first = rows[0]
-    threads = f"{first.threads} thread{'s' * (first.threads > 1)}"
-    table = Table(title=f"{first.case}: {MANNERS[first.manner]}, k={first.k}, {threads}")
+def _case_table(rows: list[Measurement]) -> Table:
+    """Tabulate every method of one case, the fastest at single queries first."""
+    threads = rows[0].threads
+    table = Table(title=f"{rows[0].case}, {threads} thread{'s' * (threads > 1)}")
     table.add_column("method")
-    for column in ("us per query", "spread", "x FAISS flat", "spread", "recall"):
+    for column in ("us, single", *COLUMNS.values(), "recall@1", "recall@10"):
         table.add_column(column, justify="right")
-    for row in sorted(_best_variants(rows), key=lambda row: row.seconds):
+    by_method: dict[str, list[Measurement]] = {}
+    for row in rows:
+        by_method.setdefault(row.method, []).append(row)
+    single = [row for row in rows if (row.manner, row.k) == ("single", 1)]
+    for first in sorted(_best_variants(single), key=lambda row: row.seconds):
+        cells = {(row.manner, row.k): row for row in by_method[first.method]}
         table.add_row(
-            row.method,
-            f"{row.seconds * 1e6:,.1f}",
-            f"{min(row.seconds_rounds) * 1e6:,.1f}-{max(row.seconds_rounds) * 1e6:,.1f}",
-            _times(row.speedup),
-            f"{_times(row.speedup_low)}-{_times(row.speedup_high)}",
-            f"{row.recall:.4f}",
-            style="bold" if row.family == "cascade" else None,
+            first.method,
+            f"{first.seconds * 1e6:,.1f}",
+            *(_speedup(cells.get(way)) for way in COLUMNS),
+            *(f"{cells['single', k].recall:.4f}" for k in (1, 10)),
+            style="bold" if first.family == "cascade" else None,
         )
-    graph = fastest_rival(rows, "hnswlib")
+    graph = fastest_rival(single, "hnswlib")
     if graph is not None:
-        table.caption = f"smallest ef with recall >= {TRUSTED_RECALL}: {graph.method}"
+        table.caption = f"smallest ef with recall@1 of at least {TRUSTED_RECALL}: {graph.method}"
     return table
 
 
 def _best_variants(rows: list[Measurement]) -> list[Measurement]:
-    """All rows, but of Panorama only the best level."""
+    """Keep all rows, but of Panorama only the best level."""
     best = fastest_rival(rows, "panorama")
     return [row for row in rows if row.family != "panorama" or row is best]
+
+
+def _overview_table(report: Report) -> Table:
+    """Tabulate our engines in every case: one thread, k=1."""
+    table = Table(title="Our engines, one thread, k=1")
+    table.add_column("case")
+    for column in ("Phase-2 share", "cascade", "paper", "cascade, batch", "paper, batch"):
+        table.add_column(column, justify="right")
+    shares = {row.case: row.phase2_share for row in report.work if row.k == 1}
+    for case, share in shares.items():
+        rows = [
+            row for row in report.measurements if (row.case, row.threads, row.k) == (case, 1, 1)
+        ]
+        cells = [
+            _speedup(fastest_rival((row for row in rows if row.manner == manner), engine))
+            for manner in ("single", "batch")
+            for engine in ("cascade", "paper")
+        ]
+        table.add_row(case, f"{share:.3%}", *cells)
+    return table
 
 
 def _build_table(report: Report) -> Table:
@@ -105,17 +135,9 @@ def _build_table(report: Report) -> Table:
     return table
 
 
-def _work_table(report: Report) -> Table:
-    table = Table(title="Work of the cascade, mean over queries")
-    table.add_column("case")
-    for column in ("k", "Phase-2 share", "settled entries"):
-        table.add_column(column, justify="right")
-    for row in report.work:
-        table.add_row(row.case, str(row.k), f"{row.phase2_share:.3%}", f"{row.settled:.1f}")
-    return table
-
-
-def _times(ratio: float | None) -> str:
-    if ratio is None:
-        return "?"
-    return f"{ratio:.0f}" if ratio >= 100 else f"{ratio:.3g}"
+def _speedup(row: Measurement | None) -> str:
+    """Format a speed-up and the half of its range, in per cent: 57.2 ±3%."""
+    if row is None or row.speedup is None or row.speedup_low is None or row.speedup_high is None:
+        return ""
+    spread = (row.speedup_high - row.speedup_low) / 2 / row.speedup
+    return f"{row.speedup:.3g} ±{spread:.0%}" if row.speedup < 1000 else f"{row.speedup:,.0f}"

@@ -96,7 +96,7 @@ class Report:
     goals: list[Goal] = field(default_factory=list)
 
     def to_json(self) -> str:
-        """The report as JSON text."""
+        """Write the report as JSON text."""
         return json.dumps({"format": FORMAT, **asdict(self)}, indent=1, allow_nan=False)
 
     @classmethod

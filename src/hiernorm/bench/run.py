@@ -11,7 +11,6 @@ from typing import Any, Protocol
 
 import numpy as np
 
-
 from hiernorm.bench import data, methods
 from hiernorm.bench.cases import Case, Group, Scale, plan_cases, plan_file_cases, plan_groups
 from hiernorm.bench.conditions import hold
@@ -38,13 +37,13 @@ class Progress(Protocol):
     """Hears how far the run is."""
 
     def start(self, total: float) -> None:
-        """The run begins; `total` is the sum of all advances to come."""
+        """Begin; `total` is the sum of all advances to come."""
 
     def say(self, doing: str) -> None:
-        """Something new begins."""
+        """Name what begins now."""
 
     def advance(self, share: float) -> None:
-        """A part is done."""
+        """Note that a part is done."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +81,7 @@ def run(options: Options, progress: Progress) -> Report:
 def _plan(
     options: Options,
 ) -> tuple[list[Case], Callable[[Case], tuple[Float32Array, Float32Array]]]:
-    """The cases, and the function that gives the vectors of each."""
+    """List the cases, and give the function that yields the vectors of each."""
     scale = options.scale
     if options.database_file is None:
         cases = plan_cases(scale, options.only)
@@ -125,16 +124,16 @@ class _CaseRun:
         truth = self._agree()
         found = {method.name: self._find(method) for method in self.methods[1:]}
         self.progress.advance((2 if self.case.peers else 1) * _size_weight(self.case))
+        step = _size_weight(self.case) / self.options.scale.rounds
         timed = self.methods if self.case.peers else self.methods[1:]
         for group in plan_groups(self.case, self.options.threads):
             self.progress.say(f"{self.case.name}: {group.name}")
-            rounds = self.options.scale.rounds
             timings = measure_group(
                 timed,
                 self.queries,
                 group,
                 self.options.scale,
-                on_round=lambda: self.progress.advance(_size_weight(self.case) / rounds),
+                on_round=lambda: self.progress.advance(step),
             )
             for method in timed:
                 ids = truth if method is self.engines[0] else found[method.name]
@@ -197,7 +196,7 @@ class _CaseRun:
         )
 
     def _find(self, method: Method) -> Int64Array:
-        """The ids that a method finds, for as many queries as its speed allows."""
+        """Collect the ids that a method finds, for as many queries as its speed allows."""
         self.progress.say(f"{self.case.name}: recall of {method.name}")
         group = Group("batch", RECALL_K, self.options.threads)
         with hold(group.threads, group.manner):

@@ -1,0 +1,80 @@
+// The passage of one query through the cascade; cascade.cpp names the steps.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "engines/engine.hpp"
+#include "query.hpp"
+
+namespace hiernorm {
+
+struct Tile {
+    const Chunk& chunk;
+    const TileNorms& norms;
+    std::size_t first;  // entry within the chunk
+    std::size_t entries;
+    std::uint32_t position;  // of `first`, within the store
+};
+
+class Passage {
+   public:
+    void begin(const Store& store, const Kernels& kernels, const Job& job, const float* row,
+               Answer& answer);
+
+    // Steps 1 and 2: writes the tile's candidates to `out` (room for all) and returns their number.
+    // A query that is `alone` has their minor codes fetched ahead.
+    std::size_t scan(const Tile& tile, bool alone, Candidate* out);
+
+    // Step 3: what is left of a run of candidates becomes the contenders of tighten().
+    void sift(const Chunk& chunk, const Candidate* candidates, std::size_t count);
+
+    // Step 4: stage by stage; who is left becomes a finalist. `base` is the chunk's first position.
+    void tighten(const Chunk& chunk, std::size_t base);
+
+    // Step 5: best bound first, until no bound reaches the threshold.
+    void settle();
+
+   private:
+    struct Finalist {
+        std::uint32_t position;
+        double bound;
+    };
+
+    std::size_t seed_from_scratch(const Tile& tile, Candidate* out);
+    std::int32_t nth_largest(std::size_t n, std::size_t entries);
+    void settle_better_majors(Candidate* candidates, std::size_t count);
+    void settle_seed(std::uint32_t position, std::int32_t score);
+    void settle_row(std::uint32_t position);
+    void prefetch_row(std::uint32_t position) const;
+
+    // The slack that proves, and the one that skips: smaller in soft mode.
+    double proved_slack(const TileNorms& norms) const;
+    double scan_slack(const TileNorms& norms) const;
+    void skip(double bound);
+    void skip_scores(std::int32_t largest, const TileNorms& norms);
+
+    template <class Use>
+    void for_each_contender(const Chunk& chunk, std::size_t stage, Use use);
+    void drop_after_stage(const Chunk& chunk, std::size_t stage);
+    void promote(const Chunk& chunk, std::size_t stage, std::size_t base);
+
+    // First what every scan reads.
+    const Store* store_ = nullptr;
+    const Kernels* kernels_ = nullptr;
+    double threshold_ = 0.0;  // of the results so far
+    bool soft_ = false;
+    double beta_ = 0.0;
+    Answer* answer_ = nullptr;
+    CodedQuery coded_;
+    std::vector<std::int32_t> seeds_;  // the k best major scores settled so far, least in front
+    QueryView view_;
+    ExactQuery exact_;
+    std::vector<Contender> contenders_;
+    std::vector<Finalist> finalists_;
+    std::vector<std::int32_t> scores_;
+    std::vector<std::int32_t> ranked_;
+};
+
+}  // namespace hiernorm
