@@ -9,32 +9,8 @@ namespace hiernorm {
 namespace {
 
 constexpr double kEpsilon = 0x1p-53;
-constexpr double kNoFraction = 6755399441055744.0;  // 1.5 * 2^52: adding it rounds to an integer
 
 double root_up(double squares) { return std::sqrt(squares) * kRoundUp; }
-
-double sum_of_squares(const double* values, std::size_t count) {
-    double lanes[4] = {};
-    std::size_t j = 0;
-    for (; j + 4 <= count; j += 4) {
-        for (std::size_t l = 0; l < 4; ++l) lanes[l] += values[j + l] * values[j + l];
-    }
-    for (; j < count; ++j) lanes[0] += values[j] * values[j];
-    return (lanes[0] + lanes[2]) + (lanes[1] + lanes[3]);
-}
-
-// Codes values as integers times `step`; returns the sum of squared errors.
-double encode_values(const double* values, std::size_t count, double step, std::int8_t* codes) {
-    const double inverse = 1.0 / step;
-    double squares = 0.0;
-    for (std::size_t j = 0; j < count; ++j) {
-        const double code = (values[j] * inverse + kNoFraction) - kNoFraction;
-        const double error = values[j] - code * step;
-        squares += error * error;
-        codes[j] = static_cast<std::int8_t>(static_cast<int>(code));
-    }
-    return squares;
-}
 
 // The largest |a| + |b| over neighbours at even places.
 double largest_pair(const double* values, std::size_t count) {
@@ -88,8 +64,8 @@ void QueryView::prepare(const Kernels& kernels, const Fit& fit, const ExactQuery
     if (cosine) {
         for (double& value : values) value /= exact.norm();
     }
-    major_norm = root_up(sum_of_squares(values.data(), fit.major));
-    minor_norm = root_up(sum_of_squares(values.data() + fit.major, fit.minor()));
+    major_norm = root_up(kernels.squares_f64(values.data(), fit.major));
+    minor_norm = root_up(kernels.squares_f64(values.data() + fit.major, fit.minor()));
     // Additions behind one another in the canonical sum, the two roots, product and quotient of
     // the cosine, and 2^-40 for the float64 arithmetic of the bounds themselves.
     const double depth = static_cast<double>(fit.dim / kLanes) + 16.0;
@@ -97,19 +73,19 @@ void QueryView::prepare(const Kernels& kernels, const Fit& fit, const ExactQuery
     margin = norm * kRoundUp * (2.0 * depth * kEpsilon + fit.rotation_error + 0x1p-40);
 }
 
-void CodedQuery::prepare(const Fit& fit, const QueryView& view, const TileNorms& largest,
-                         bool soft) {
+void CodedQuery::prepare(const Kernels& kernels, const Fit& fit, const QueryView& view,
+                         const TileNorms& largest, bool soft) {
     view_ = &view;
     soft_ = soft;
-    encode_major(fit, largest);
-    encode_minor(fit);
+    encode_major(kernels, fit, largest);
+    encode_minor(kernels, fit);
 }
 
 // The step satisfies two limits of the kernels: pairs (kPairLimit), and int16 partial sums. A
 // partial sum runs over the slots 0-1 or 2-3 of at most kRunGroups groups, 16 slots; there
 //     |sum c e| <= |c| |e| <= half_norm * (|z_half| / step + 2)     (16 roundings of 1/2)
 // plus the tail slot, at most 255 * (tail / step + 1).
-void CodedQuery::encode_major(const Fit& fit, const TileNorms& largest) {
+void CodedQuery::encode_major(const Kernels& kernels, const Fit& fit, const TileNorms& largest) {
     const std::size_t slots = fit.slots();
     thread_local std::vector<double> values;
     values.assign(slots, 0.0);
@@ -136,7 +112,9 @@ void CodedQuery::encode_major(const Fit& fit, const TileNorms& largest) {
     const double step = smallest_step > 0.0 ? smallest_step * kRoundUp : 1.0;
 
     major_codes_.assign(slots, 0);
-    major_error_ = root_up(encode_values(values.data(), fit.major, step, major_codes_.data()));
+    std::int32_t sum = 0;
+    major_error_ =
+        root_up(kernels.code_f64(values.data(), fit.major, step, major_codes_.data(), &sum));
     tail_code_ = 0;
     if (tail > 0.0) {
         tail_code_ = static_cast<std::int32_t>(std::ceil(tail / step * kRoundUp));
@@ -147,10 +125,8 @@ void CodedQuery::encode_major(const Fit& fit, const TileNorms& largest) {
     half_corrections_.assign(2 * runs, 0);
     std::vector<std::int32_t>& halves = stage_corrections_;  // scratch until encode_minor
     halves.assign(2 * runs, 0);
-    std::int32_t sum = 0;
     for (std::size_t slot = 0; slot < fit.major; ++slot) {
         halves[slot / (kRunGroups * kGroupSlots) * 2 + slot / 2 % 2] += major_codes_[slot];
-        sum += major_codes_[slot];
     }
     for (std::size_t half = 0; half < halves.size(); ++half) {
         half_corrections_[half] =
@@ -160,7 +136,7 @@ void CodedQuery::encode_major(const Fit& fit, const TileNorms& largest) {
              sum + tail_code_};
 }
 
-void CodedQuery::encode_minor(const Fit& fit) {
+void CodedQuery::encode_minor(const Kernels& kernels, const Fit& fit) {
     const std::size_t stages = fit.stages.size();
     const double* values = view_->values.data();
     minor_codes_.assign(stages * kStageBytes, 0);
@@ -175,15 +151,16 @@ void CodedQuery::encode_minor(const Fit& fit) {
     std::int32_t sum = 0;
     for (std::size_t s = 0; s < stages; ++s) {
         const Fit::Stage& stage = fit.stages[s];
-        std::int8_t* codes = minor_codes_.data() + s * kStageBytes;
-        squares += encode_values(values + stage.first, stage.dims, step, codes);
-        for (std::size_t j = 0; j < stage.dims; ++j) sum += codes[j];
+        std::int32_t stage_sum = 0;
+        squares += kernels.code_f64(values + stage.first, stage.dims, step,
+                                    minor_codes_.data() + s * kStageBytes, &stage_sum);
+        sum += stage_sum;
         stage_corrections_[s] = sum * kCodeOffset;
     }
     double behind = 0.0;
     for (std::size_t s = stages; s-- > 0;) {
         stage_tails_[s] = root_up(behind) * fit.tail_step;
-        behind += sum_of_squares(values + fit.stages[s].first, fit.stages[s].dims);
+        behind += kernels.squares_f64(values + fit.stages[s].first, fit.stages[s].dims);
     }
     minor_error_ = root_up(squares);
     minor_scale_ = fit.minor_step * step;

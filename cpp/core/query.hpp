@@ -52,7 +52,8 @@ struct QueryView {
 class CodedQuery {
    public:
     // `largest` are the norms over all entries. With `soft` the coded tails are left out.
-    void prepare(const Fit& fit, const QueryView& view, const TileNorms& largest, bool soft);
+    void prepare(const Kernels& kernels, const Fit& fit, const QueryView& view,
+                 const TileNorms& largest, bool soft);
 
     const ScanQuery& scan() const { return scan_; }
     double major_bound(std::int32_t score) const { return scale_ * score; }
@@ -80,17 +81,21 @@ class CodedQuery {
         return tail_code_ == 0 ? 0 : tail_code_ * entry_major[slot_offset(fit.major)];
     }
 
-    const std::int8_t* stage_codes(std::size_t stage) const {
-        return minor_codes_.data() + stage * kStageBytes;
+    // The work of a stage for entries of a tile; rows are the caller's.
+    StageJob stage_job(std::size_t stage, const TileNorms& tile) const {
+        StageJob job{};
+        job.query = minor_codes_.data() + stage * kStageBytes;
+        job.base = coded_slack(tile) + minor_slack(tile);
+        job.major_scale = scale_;
+        job.minor_scale = minor_scale_;
+        job.correction = stage_corrections_[stage];
+        job.tail_scale = stage_tails_[stage];
+        return job;
     }
-    // What the offset of the codes added to the sums of all stages up to this one.
-    std::int32_t correction_through(std::size_t stage) const { return stage_corrections_[stage]; }
-    double stage_tail(std::size_t stage) const { return stage_tails_[stage]; }
-    double minor_part(std::int32_t sum) const { return minor_scale_ * sum; }
 
    private:
-    void encode_major(const Fit& fit, const TileNorms& largest);
-    void encode_minor(const Fit& fit);
+    void encode_major(const Kernels& kernels, const Fit& fit, const TileNorms& largest);
+    void encode_minor(const Kernels& kernels, const Fit& fit);
 
     const QueryView* view_ = nullptr;
     bool soft_ = false;
@@ -103,7 +108,7 @@ class CodedQuery {
     double minor_scale_ = 1.0;
     double minor_error_ = 0.0;
     std::vector<std::int8_t> minor_codes_;
-    std::vector<std::int32_t> stage_corrections_;
+    std::vector<std::int32_t> stage_corrections_;  // of all stages up to this one
     std::vector<double> stage_tails_;  // norm of the query behind a stage, times the tail step
 };
 

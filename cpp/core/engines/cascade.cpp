@@ -7,27 +7,27 @@
 //   4 tighten   the minor's codes, 64 bytes a time  the far tighter bound of major and minor codes
 //   5 settle    the float32 row                     the canonical score
 //
-// A group of queries goes through the steps together. Steps 1 and 2 take tile by tile, and each
-// tile's codes serve all queries while they are in the cache; what passes is appended to one log,
-// so that steps 3 and 4 find the candidates of a tile together as well. Whatever is ruled out
-// leaves its certified bound in Report::skipped_bound.
+// A group of queries goes through steps 1 to 4 together, a few tiles at a time: the codes of a tile
+// serve all queries while they are in the cache. What passes the scan is appended to a log, and
+// steps 3 and 4 read it when the minor codes asked for meanwhile have arrived. Every step raises the
+// threshold for the tiles that follow. Whatever is ruled out leaves its certified bound in
+// Report::skipped_bound.
 #include <algorithm>
 #include <vector>
 
 #include "engines/engine.hpp"
 #include "engines/passage.hpp"
-#include "prefetch.hpp"
 
 namespace hiernorm {
 namespace {
 
-constexpr std::size_t kLogLimit = std::size_t{1} << 21;  // candidates; 16 MiB
-constexpr std::size_t kRunsAhead = 4;
+// Tiles between one reading of the log and the next: long enough for the codes asked for to
+// arrive, short enough for the threshold to be up to date.
+constexpr std::size_t kTilesLogged = 4;
 
-// Candidates of one query in one chunk, neighbours in the log.
+// Candidates of one query in one tile, neighbours in the log.
 struct Run {
     std::uint32_t query;
-    std::uint32_t chunk;
     std::size_t first;
     std::size_t count;
 };
@@ -37,14 +37,12 @@ class Group {
     void search(const Store& store, const Kernels& kernels, const Job& job, const float* queries,
                 std::span<Answer> answers) {
         store_ = &store;
-        kernels_ = &kernels;
         if (passages_.size() < answers.size()) passages_.resize(answers.size());
         count_ = answers.size();
         for (std::size_t i = 0; i < count_; ++i) {
             passages_[i].begin(store, kernels, job, queries + i * store.dim(), answers[i]);
         }
-        for (std::size_t c = 0; c < store.chunks(); ++c) scan_chunk(c);
-        flush();
+        for (std::size_t c = 0; c < store.chunks(); ++c) search_chunk(c);
         for (std::size_t i = 0; i < count_; ++i) passages_[i].settle();
     }
 
@@ -54,55 +52,36 @@ class Group {
     }
 
    private:
-    // Steps 1 and 2.
-    void scan_chunk(std::size_t c) {
+    // Steps 1 to 4.
+    void search_chunk(std::size_t c) {
         const Chunk& chunk = store_->chunk(c);
         const std::size_t entries = store_->chunk_entries(c);
-        for (std::size_t first = 0; first < entries; first += kTileEntries) {
-            const Tile tile{chunk, chunk.tiles[first / kTileEntries], first,
-                            std::min(kTileEntries, entries - first),
-                            static_cast<std::uint32_t>(c * kChunkEntries + first)};
-            for (std::uint32_t query = 0; query < count_; ++query) scan_tile(tile, query, c);
+        const std::size_t stride = (count_ == 1 ? kTilesLogged : 1) * kTileEntries;
+        for (std::size_t first = 0; first < entries; first += stride) {
+            logged_ = 0;
+            runs_.clear();
+            const std::size_t last = std::min(first + stride, entries);
+            for (std::size_t tile = first; tile < last; tile += kTileEntries) {
+                scan_tile({chunk, chunk.tiles[tile / kTileEntries], tile,
+                           std::min(kTileEntries, last - tile),
+                           static_cast<std::uint32_t>(c * kChunkEntries + tile)});
+            }
+            for (const Run& run : runs_) {
+                passages_[run.query].refine(chunk, log_.data() + run.first, run.count);
+            }
         }
     }
 
-    void scan_tile(const Tile& tile, std::uint32_t query, std::size_t chunk) {
-        if (log_.size() < logged_ + tile.entries) {
-            if (logged_ + tile.entries > kLogLimit) flush();
-            log_.resize(std::max(logged_ + tile.entries, std::min(2 * log_.size(), kLogLimit)));
-        }
-        const std::size_t added = passages_[query].scan(tile, count_ == 1, log_.data() + logged_);
-        if (added == 0) return;
-        if (!runs_.empty() && runs_.back().query == query && runs_.back().chunk == chunk) {
-            runs_.back().count += added;
-        } else {
-            runs_.push_back({query, static_cast<std::uint32_t>(chunk), logged_, added});
-        }
-        logged_ += added;
-    }
-
-    // Steps 3 and 4 for all that is in the log.
-    void flush() {
-        for (std::size_t r = 0; r < runs_.size(); ++r) {
-            if (count_ > 1 && r + kRunsAhead < runs_.size()) prefetch_codes(runs_[r + kRunsAhead]);
-            const Run& run = runs_[r];
-            passages_[run.query].sift(store_->chunk(run.chunk), log_.data() + run.first, run.count);
-            passages_[run.query].tighten(store_->chunk(run.chunk), run.chunk * kChunkEntries);
-        }
-        runs_.clear();
-        logged_ = 0;
-    }
-
-    void prefetch_codes(const Run& run) const {
-        const std::uint8_t* codes = store_->chunk(run.chunk).stage_codes[0].data();
-        const std::size_t bytes = store_->fit().stages[0].bytes;
-        for (std::size_t i = run.first; i < run.first + run.count; ++i) {
-            prefetch(codes + log_[i].position % kChunkEntries * bytes);
+    void scan_tile(const Tile& tile) {
+        for (std::uint32_t query = 0; query < count_; ++query) {
+            if (log_.size() < logged_ + tile.entries) log_.resize(logged_ + count_ * kTileEntries);
+            const std::size_t added = passages_[query].scan(tile, log_.data() + logged_);
+            if (added != 0) runs_.push_back({query, logged_, added});
+            logged_ += added;
         }
     }
 
     const Store* store_ = nullptr;
-    const Kernels* kernels_ = nullptr;
     std::size_t count_ = 0;
     std::vector<Passage> passages_;
     std::vector<Candidate> log_;

@@ -27,9 +27,10 @@ void Passage::begin(const Store& store, const Kernels& kernels, const Job& job, 
     const Fit& fit = store.fit();
     exact_.prepare(kernels, fit.metric, row, fit.dim);
     view_.prepare(kernels, fit, exact_);
-    coded_.prepare(fit, view_, store.largest(), job.soft);
+    coded_.prepare(kernels, fit, view_, store.largest(), job.soft);
     seeds_.clear();
     finalists_.clear();
+    promoted_ = 0;
 }
 
 double Passage::proved_slack(const TileNorms& norms) const {
@@ -60,11 +61,11 @@ void Passage::prefetch_row(std::uint32_t position) const {
     for (std::size_t j = 0; j < store_->dim(); j += kLanes) prefetch(row + j);
 }
 
-std::size_t Passage::scan(const Tile& tile, bool alone, Candidate* out) {
+std::size_t Passage::scan(const Tile& tile, Candidate* out) {
     if (answer_->results.missing() != 0) return seed_from_scratch(tile, out);
     std::int32_t skipped = kDone;
     const std::uint8_t* nearby = nullptr;
-    if (alone && store_->fit().stages[0].bytes == kStageBytes) {
+    if (store_->fit().stages[0].bytes == kStageBytes) {
         nearby = tile.chunk.stage_codes[0].data() + tile.first * kStageBytes;
     }
     const std::size_t count = kernels_->scan_u8i8(
@@ -80,20 +81,20 @@ std::size_t Passage::scan(const Tile& tile, bool alone, Candidate* out) {
 // others become candidates if the threshold they give allows it.
 std::size_t Passage::seed_from_scratch(const Tile& tile, Candidate* out) {
     scores_.resize((tile.entries + kBlockEntries - 1) / kBlockEntries * kBlockEntries);
-    kernels_->score_u8i8(tile.chunk.major_codes.data() + tile.first * store_->fit().slots(),
-                         tile.entries, coded_.scan(), scores_.data());
+    const std::int32_t largest =
+        kernels_->score_u8i8(tile.chunk.major_codes.data() + tile.first * store_->fit().slots(),
+                             tile.entries, coded_.scan(), scores_.data());
     const std::size_t wanted = std::min(answer_->results.missing(), tile.entries);
-    const std::int32_t bar = nth_largest(wanted, tile.entries);
-    std::int32_t skipped = kDone;
+    const std::int32_t bar = wanted == 1 ? largest : nth_largest(wanted, tile.entries);
     std::size_t count = kernels_->select_i32(scores_.data(), tile.entries, bar - 1, tile.position,
-                                             out, &skipped);
+                                             out, nullptr);
     for (std::size_t i = 0; i < count; ++i) prefetch_row(out[i].position);
     for (std::size_t i = 0; i < count && answer_->results.missing() != 0; ++i) {
         settle_seed(out[i].position, out[i].score);
         scores_[out[i].position - tile.position] = kDone;
     }
     if (wanted == tile.entries) return 0;
-    skipped = kDone;
+    std::int32_t skipped = kDone;
     count = kernels_->select_i32(scores_.data(), tile.entries,
                                  coded_.cut(threshold_, scan_slack(tile.norms)), tile.position, out,
                                  &skipped);
@@ -105,7 +106,6 @@ std::size_t Passage::seed_from_scratch(const Tile& tile, Candidate* out) {
 std::int32_t Passage::nth_largest(std::size_t n, std::size_t entries) {
     const auto first = scores_.begin();
     const auto last = first + static_cast<std::ptrdiff_t>(entries);
-    if (n == 1) return *std::max_element(first, last);
     if (n > kFewSeeds) {
         ranked_.assign(first, last);
         const auto nth = ranked_.begin() + static_cast<std::ptrdiff_t>(n - 1);
@@ -147,101 +147,68 @@ void Passage::settle_better_majors(Candidate* candidates, std::size_t count) {
     }
 }
 
-void Passage::sift(const Chunk& chunk, const Candidate* candidates, std::size_t count) {
+void Passage::refine(const Chunk& chunk, const Candidate* candidates, std::size_t count) {
+    const std::size_t chunk_first = candidates[0].position / kChunkEntries * kChunkEntries;
+    const TileNorms& norms = chunk.tiles[candidates[0].position % kChunkEntries / kTileEntries];
+    std::size_t left = sift(chunk, norms, candidates, count);
+    const std::vector<Fit::Stage>& stages = store_->fit().stages;
+    double slack = 0.0;
+    for (std::size_t stage = 0; stage < stages.size() && left != 0; ++stage) {
+        StageJob job = coded_.stage_job(stage, norms);
+        job.rows = chunk.stage_codes[stage].data();
+        job.row_bytes = stages[stage].bytes;
+        job.first_position = static_cast<std::uint32_t>(chunk_first);
+        left = kernels_->tighten_u8i8(job, threshold_, contenders_.data(), left,
+                                      &answer_->report.skipped_bound);
+        slack = job.base;
+    }
+    for (std::size_t i = 0; i < left; ++i) promote(contenders_[i], slack);
+}
+
+// Step 3: the candidates that the present threshold leaves become contenders.
+std::size_t Passage::sift(const Chunk& chunk, const TileNorms& norms, const Candidate* candidates,
+                          std::size_t count) {
     const Fit& fit = store_->fit();
-    contenders_.resize(count);
-    std::size_t kept = 0;
-    std::size_t tile = ~std::size_t{0};
-    std::int32_t cut = 0;
+    const std::int32_t cut = coded_.cut(threshold_, scan_slack(norms));
+    if (contenders_.size() < count) contenders_.resize(std::max(count, kTileEntries));
+    Contender* out = contenders_.data();
     std::int32_t skipped = kDone;
     for (std::size_t i = 0; i < count; ++i) {
-        const std::uint32_t entry = candidates[i].position % kChunkEntries;
-        if (entry / kTileEntries != tile) {
-            if (skipped != kDone) skip_scores(skipped, chunk.tiles[tile]);
-            tile = entry / kTileEntries;
-            cut = coded_.cut(threshold_, scan_slack(chunk.tiles[tile]));
-            skipped = kDone;
-        }
         if (candidates[i].score > cut) {
-            contenders_[kept++] = {entry, candidates[i].score, 0};
+            *out++ = {candidates[i].position, candidates[i].score, 0, 0.0};
         } else {
             skipped = std::max(skipped, candidates[i].score);
         }
     }
-    if (skipped != kDone) skip_scores(skipped, chunk.tiles[tile]);
-    contenders_.resize(kept);
-    answer_->report.sifted += kept;
-    if (!fit.entry_tails) return;
-    for (Contender& contender : contenders_) {
-        contender.major -= coded_.tail_score(
-            fit, chunk.major_codes.data() +
-                     contender.entry / kBlockEntries * kBlockEntries * fit.slots() +
-                     contender.entry % kBlockEntries * kGroupSlots);
+    skip_scores(skipped, norms);
+    const auto left = static_cast<std::size_t>(out - contenders_.data());
+    answer_->report.sifted += left;
+    if (!fit.entry_tails) return left;
+    for (std::size_t i = 0; i < left; ++i) {
+        const std::size_t entry = contenders_[i].position % kChunkEntries;
+        contenders_[i].major -= coded_.tail_score(
+            fit, chunk.major_codes.data() + entry / kBlockEntries * kBlockEntries * fit.slots() +
+                     entry % kBlockEntries * kGroupSlots);
     }
+    return left;
 }
 
-void Passage::tighten(const Chunk& chunk, std::size_t base) {
-    const std::vector<Fit::Stage>& stages = store_->fit().stages;
-    for (std::size_t stage = 0; stage < stages.size() && !contenders_.empty(); ++stage) {
-        kernels_->add_dots_u8i8(chunk.stage_codes[stage].data(), stages[stage].bytes,
-                                coded_.stage_codes(stage), contenders_.data(), contenders_.size());
-        if (stage + 1 < stages.size()) {
-            drop_after_stage(chunk, stage);
-        } else {
-            promote(chunk, stage, base);
-        }
+// All codes are read. The codes bound the score from below as well, by twice the slack: who is
+// certain to raise the threshold is settled at once, so that what follows meets a higher one.
+void Passage::promote(const Contender& contender, double slack) {
+    if (contender.bound < threshold_) {
+        skip(contender.bound);
+    } else if (contender.bound - 2.0 * slack > threshold_) {
+        settle_row(contender.position);
+        ++promoted_;
+    } else {
+        finalists_.push_back({contender.position, contender.bound});
     }
-}
-
-// Calls use(contender, bound without what lies behind `stage`) for each contender.
-template <class Use>
-void Passage::for_each_contender(const Chunk& chunk, std::size_t stage, Use use) {
-    const std::int32_t correction = coded_.correction_through(stage);
-    std::size_t tile = ~std::size_t{0};
-    double slack = 0.0;
-    for (const Contender& contender : contenders_) {
-        if (contender.entry / kTileEntries != tile) {
-            tile = contender.entry / kTileEntries;
-            slack = coded_.coded_slack(chunk.tiles[tile]) + coded_.minor_slack(chunk.tiles[tile]);
-        }
-        use(contender, coded_.major_bound(contender.major) +
-                           coded_.minor_part(contender.minor - correction) + slack);
-    }
-}
-
-// Rules out contenders by the codes up to `stage` and the norm of what follows.
-void Passage::drop_after_stage(const Chunk& chunk, std::size_t stage) {
-    const Fit::Stage& layout = store_->fit().stages[stage];
-    const std::uint8_t* tails = chunk.stage_codes[stage].data() + layout.dims;
-    const double tail = coded_.stage_tail(stage);
-    double skipped = -kInfinity;
-    std::size_t kept = 0;
-    for_each_contender(chunk, stage, [&](const Contender& contender, double bound) {
-        bound += tail * tails[contender.entry * layout.bytes];
-        if (bound < threshold_) {
-            skipped = std::max(skipped, bound);
-        } else {
-            contenders_[kept++] = contender;
-        }
-    });
-    skip(skipped);
-    contenders_.resize(kept);
-}
-
-// All codes are read: who is left is a finalist.
-void Passage::promote(const Chunk& chunk, std::size_t stage, std::size_t base) {
-    for_each_contender(chunk, stage, [&](const Contender& contender, double bound) {
-        if (bound < threshold_) {
-            skip(bound);
-        } else {
-            finalists_.push_back({static_cast<std::uint32_t>(base + contender.entry), bound});
-        }
-    });
 }
 
 void Passage::settle() {
     Report& report = answer_->report;
-    report.sifted += report.settled;
+    report.sifted += report.settled - promoted_;  // seeds were never sifted
     report.tightened = finalists_.size() + report.settled;
     std::sort(finalists_.begin(), finalists_.end(), [](const Finalist& a, const Finalist& b) {
         return a.bound > b.bound || (a.bound == b.bound && a.position < b.position);

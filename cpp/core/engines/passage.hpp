@@ -23,15 +23,13 @@ class Passage {
     void begin(const Store& store, const Kernels& kernels, const Job& job, const float* row,
                Answer& answer);
 
-    // Steps 1 and 2: writes the tile's candidates to `out` (room for all) and returns their number.
-    // A query that is `alone` has their minor codes fetched ahead.
-    std::size_t scan(const Tile& tile, bool alone, Candidate* out);
+    // Steps 1 and 2: writes the tile's candidates to `out` (room for all), asks for their minor
+    // codes and returns their number.
+    std::size_t scan(const Tile& tile, Candidate* out);
 
-    // Step 3: what is left of a run of candidates becomes the contenders of tighten().
-    void sift(const Chunk& chunk, const Candidate* candidates, std::size_t count);
-
-    // Step 4: stage by stage; who is left becomes a finalist. `base` is the chunk's first position.
-    void tighten(const Chunk& chunk, std::size_t base);
+    // Steps 3 and 4 for candidates of one tile: sift by the present threshold, then tighten stage
+    // by stage; who is left becomes a finalist.
+    void refine(const Chunk& chunk, const Candidate* candidates, std::size_t count);
 
     // Step 5: best bound first, until no bound reaches the threshold.
     void settle();
@@ -55,10 +53,9 @@ class Passage {
     void skip(double bound);
     void skip_scores(std::int32_t largest, const TileNorms& norms);
 
-    template <class Use>
-    void for_each_contender(const Chunk& chunk, std::size_t stage, Use use);
-    void drop_after_stage(const Chunk& chunk, std::size_t stage);
-    void promote(const Chunk& chunk, std::size_t stage, std::size_t base);
+    std::size_t sift(const Chunk& chunk, const TileNorms& norms, const Candidate* candidates,
+                     std::size_t count);
+    void promote(const Contender& contender, double slack);
 
     // First what every scan reads.
     const Store* store_ = nullptr;
@@ -72,6 +69,7 @@ class Passage {
     QueryView view_;
     ExactQuery exact_;
     std::vector<Contender> contenders_;
+    std::uint64_t promoted_ = 0;  // settled by promote()
     std::vector<Finalist> finalists_;
     std::vector<std::int32_t> scores_;
     std::vector<std::int32_t> ranked_;

@@ -161,11 +161,47 @@ struct Avx2Isa {
         return lanes;
     }
     static double fold(const Lanes& lanes) {
-        const __m256d quarter_f64x4 = _mm256_add_pd(_mm256_add_pd(lanes.f64x4[0], lanes.f64x4[2]),
-                                                    _mm256_add_pd(lanes.f64x4[1], lanes.f64x4[3]));
-        const __m128d eighth_f64x2 = _mm_add_pd(_mm256_castpd256_pd128(quarter_f64x4),
-                                                _mm256_extractf128_pd(quarter_f64x4, 1));
-        return _mm_cvtsd_f64(_mm_add_sd(eighth_f64x2, _mm_unpackhi_pd(eighth_f64x2, eighth_f64x2)));
+        return fold_four(_mm256_add_pd(_mm256_add_pd(lanes.f64x4[0], lanes.f64x4[2]),
+                                       _mm256_add_pd(lanes.f64x4[1], lanes.f64x4[3])));
+    }
+    static double fold_four(__m256d four_f64x4) {
+        const __m128d two_f64x2 = _mm_add_pd(_mm256_castpd256_pd128(four_f64x4),
+                                             _mm256_extractf128_pd(four_f64x4, 1));
+        return _mm_cvtsd_f64(_mm_add_sd(two_f64x2, _mm_unpackhi_pd(two_f64x2, two_f64x2)));
+    }
+
+    struct CodingLanes {
+        __m256d low_f64x4, high_f64x4;
+    };
+    static CodingLanes zero_coding_lanes() { return {_mm256_setzero_pd(), _mm256_setzero_pd()}; }
+    // Codes four values; rounding to the nearest integer is the conversion's own.
+    static __m128i code_four(const double* values, double inverse, double step,
+                             __m256d& squares_f64x4) {
+        const __m256d values_f64x4 = _mm256_loadu_pd(values);
+        const __m128i codes_i32x4 =
+            _mm256_cvtpd_epi32(_mm256_mul_pd(values_f64x4, _mm256_set1_pd(inverse)));
+        const __m256d error_f64x4 = _mm256_sub_pd(
+            values_f64x4, _mm256_mul_pd(_mm256_cvtepi32_pd(codes_i32x4), _mm256_set1_pd(step)));
+        squares_f64x4 = _mm256_add_pd(squares_f64x4, _mm256_mul_pd(error_f64x4, error_f64x4));
+        return codes_i32x4;
+    }
+    static CodingLanes code_lanes(CodingLanes squares, const double* values, double inverse,
+                                  double step, std::int8_t* codes) {
+        const __m128i low_i32x4 = code_four(values, inverse, step, squares.low_f64x4);
+        const __m128i high_i32x4 = code_four(values + 4, inverse, step, squares.high_f64x4);
+        const __m128i codes_i16x8 = _mm_packs_epi32(low_i32x4, high_i32x4);
+        _mm_storel_epi64(reinterpret_cast<__m128i*>(codes),
+                         _mm_packs_epi16(codes_i16x8, codes_i16x8));
+        return squares;
+    }
+    static CodingLanes square_lanes(CodingLanes squares, const double* values) {
+        const __m256d low_f64x4 = _mm256_loadu_pd(values);
+        const __m256d high_f64x4 = _mm256_loadu_pd(values + 4);
+        return {_mm256_add_pd(squares.low_f64x4, _mm256_mul_pd(low_f64x4, low_f64x4)),
+                _mm256_add_pd(squares.high_f64x4, _mm256_mul_pd(high_f64x4, high_f64x4))};
+    }
+    static double fold_coding_lanes(const CodingLanes& squares) {
+        return fold_four(_mm256_add_pd(squares.low_f64x4, squares.high_f64x4));
     }
 
     static void score_block_f32(const float* block, const float* query, std::size_t dims,

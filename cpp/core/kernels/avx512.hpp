@@ -47,12 +47,35 @@ struct Avx512Common {
                 _mm512_add_pd(lanes.high_f64x8, high_f64x8)};
     }
     static double fold(const Lanes& lanes) {
-        const __m512d half_f64x8 = _mm512_add_pd(lanes.low_f64x8, lanes.high_f64x8);
-        const __m256d quarter_f64x4 = _mm256_add_pd(_mm512_castpd512_pd256(half_f64x8),
-                                                    _mm512_extractf64x4_pd(half_f64x8, 1));
-        const __m128d eighth_f64x2 = _mm_add_pd(_mm256_castpd256_pd128(quarter_f64x4),
-                                                _mm256_extractf128_pd(quarter_f64x4, 1));
-        return _mm_cvtsd_f64(_mm_add_sd(eighth_f64x2, _mm_unpackhi_pd(eighth_f64x2, eighth_f64x2)));
+        return fold_coding_lanes(_mm512_add_pd(lanes.low_f64x8, lanes.high_f64x8));
+    }
+
+    using CodingLanes = __m512d;
+    static CodingLanes zero_coding_lanes() { return _mm512_setzero_pd(); }
+    // Rounding to the nearest integer is the conversion's own.
+    static CodingLanes code_lanes(CodingLanes squares_f64x8, const double* values, double inverse,
+                                  double step, std::int8_t* codes) {
+        const __m512d values_f64x8 = _mm512_loadu_pd(values);
+        const __m256i codes_i32x8 =
+            _mm512_cvtpd_epi32(_mm512_mul_pd(values_f64x8, _mm512_set1_pd(inverse)));
+        const __m512d error_f64x8 = _mm512_sub_pd(
+            values_f64x8, _mm512_mul_pd(_mm512_cvtepi32_pd(codes_i32x8), _mm512_set1_pd(step)));
+        const __m128i codes_i16x8 = _mm_packs_epi32(_mm256_castsi256_si128(codes_i32x8),
+                                                    _mm256_extracti128_si256(codes_i32x8, 1));
+        _mm_storel_epi64(reinterpret_cast<__m128i*>(codes),
+                         _mm_packs_epi16(codes_i16x8, codes_i16x8));
+        return _mm512_add_pd(squares_f64x8, _mm512_mul_pd(error_f64x8, error_f64x8));
+    }
+    static CodingLanes square_lanes(CodingLanes squares_f64x8, const double* values) {
+        const __m512d values_f64x8 = _mm512_loadu_pd(values);
+        return _mm512_add_pd(squares_f64x8, _mm512_mul_pd(values_f64x8, values_f64x8));
+    }
+    static double fold_coding_lanes(CodingLanes lanes_f64x8) {
+        const __m256d four_f64x4 = _mm256_add_pd(_mm512_castpd512_pd256(lanes_f64x8),
+                                                 _mm512_extractf64x4_pd(lanes_f64x8, 1));
+        const __m128d two_f64x2 = _mm_add_pd(_mm256_castpd256_pd128(four_f64x4),
+                                             _mm256_extractf128_pd(four_f64x4, 1));
+        return _mm_cvtsd_f64(_mm_add_sd(two_f64x2, _mm_unpackhi_pd(two_f64x2, two_f64x2)));
     }
 
     static void score_block_f32(const float* block, const float* query, std::size_t dims,

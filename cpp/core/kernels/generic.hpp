@@ -49,17 +49,16 @@ std::size_t select_i32(const std::int32_t* scores, std::size_t entries, std::int
                        std::uint32_t position, Candidate* out, std::int32_t* skipped) {
     std::size_t count = 0;
     std::size_t entry = 0;
-    typename Isa::Scores best = Isa::splat(*skipped);
+    typename Isa::Scores best = Isa::splat(kLowest);
     for (; entry + kBlockEntries <= entries; entry += kBlockEntries) {
         const typename Isa::Scores block = Isa::load(scores + entry);
-        const std::uint32_t mask = Isa::above(block, cut);
-        if (mask == 0) {
+        if (!Isa::any_above(block, cut)) {
             best = Isa::maximum(best, block);
-        } else {
-            best = Isa::maximum_below(best, block, cut);
-            count += append_candidates(scores + entry, mask,
-                                       position + static_cast<std::uint32_t>(entry), out + count);
+            continue;
         }
+        best = Isa::maximum_below(best, block, cut);
+        count += append_candidates(scores + entry, Isa::above(block, cut),
+                                   position + static_cast<std::uint32_t>(entry), out + count);
     }
     std::int32_t largest = Isa::horizontal_maximum(best);
     for (; entry < entries; ++entry) {
@@ -69,17 +68,25 @@ std::size_t select_i32(const std::int32_t* scores, std::size_t entries, std::int
             largest = larger(largest, scores[entry]);
         }
     }
-    *skipped = largest;
+    if (skipped != nullptr) *skipped = larger(*skipped, largest);
     return count;
 }
 
 template <class Isa, class Query>
-void score_blocks(const Query& query, const std::uint8_t* blocks, std::size_t entries,
-                  std::size_t block_bytes, std::int32_t* scores) {
-    for (std::size_t entry = 0; entry < entries; entry += kBlockEntries) {
-        Isa::store(scores + entry, query.score(blocks));
+std::int32_t score_blocks(const Query& query, const std::uint8_t* blocks, std::size_t entries,
+                          std::size_t block_bytes, std::int32_t* scores) {
+    typename Isa::Scores best = Isa::splat(kLowest);
+    std::size_t entry = 0;
+    for (; entry + kBlockEntries <= entries; entry += kBlockEntries) {
+        const typename Isa::Scores block = query.score(blocks);
+        Isa::store(scores + entry, block);
+        best = Isa::maximum(best, block);
         blocks += block_bytes;
     }
+    std::int32_t largest = Isa::horizontal_maximum(best);
+    if (entry < entries) Isa::store(scores + entry, query.score(blocks));
+    for (; entry < entries; ++entry) largest = larger(largest, scores[entry]);
+    return largest;
 }
 
 template <class Isa, class Query>
@@ -137,11 +144,11 @@ auto with_query(const ScanQuery& query, Use use) {
 }
 
 template <class Isa>
-void score_u8i8(const std::uint8_t* blocks, std::size_t entries, const ScanQuery& query,
-                std::int32_t* scores) {
+std::int32_t score_u8i8(const std::uint8_t* blocks, std::size_t entries, const ScanQuery& query,
+                        std::int32_t* scores) {
     const std::size_t block_bytes = query.groups * kGroupSlots * kBlockEntries;
-    with_query<Isa>(query, [&](const auto& fixed) {
-        score_blocks<Isa>(fixed, blocks, entries, block_bytes, scores);
+    return with_query<Isa>(query, [&](const auto& fixed) {
+        return score_blocks<Isa>(fixed, blocks, entries, block_bytes, scores);
     });
 }
 
@@ -157,14 +164,31 @@ std::size_t scan_u8i8(const std::uint8_t* blocks, std::size_t entries, const Sca
 }
 
 template <class Isa>
-void add_dots_u8i8(const std::uint8_t* rows, std::size_t row_bytes, const std::int8_t* query,
-                   Contender* contenders, std::size_t count) {
-    constexpr std::size_t kAhead = 16;
-    const typename Isa::StageQuery stage(query);
+std::size_t tighten_u8i8(const StageJob& job, double threshold, Contender* contenders,
+                         std::size_t count, double* skipped) {
+    constexpr std::size_t kAhead = 8;
+    const typename Isa::StageQuery query(job.query);
+    std::size_t kept = 0;
+    double largest = *skipped;
     for (std::size_t i = 0; i < count; ++i) {
-        if (i + kAhead < count) prefetch(rows + contenders[i + kAhead].entry * row_bytes);
-        contenders[i].minor += stage.dot(rows + contenders[i].entry * row_bytes);
+        if (i + kAhead < count) {
+            prefetch(job.rows + (contenders[i + kAhead].position - job.first_position) * job.row_bytes);
+        }
+        Contender contender = contenders[i];
+        const std::uint8_t* row =
+            job.rows + (contender.position - job.first_position) * job.row_bytes;
+        contender.minor += query.dot(row);
+        contender.bound = job.base + job.major_scale * contender.major +
+                          job.minor_scale * (contender.minor - job.correction) +
+                          job.tail_scale * row[kStageBytes - 1];
+        if (contender.bound < threshold) {
+            largest = largest > contender.bound ? largest : contender.bound;
+        } else {
+            contenders[kept++] = contender;
+        }
     }
+    *skipped = largest;
+    return kept;
 }
 
 template <class Isa>
@@ -180,6 +204,73 @@ double dot_f32(const double* query, const float* row, std::size_t dim) {
     return Isa::fold(lanes);
 }
 
+// Sums of the next two run in 8 lanes and are folded in one order, so their bits are fixed.
+constexpr std::size_t kCodingLanes = 8;
+
+template <class Isa>
+double code_f64(const double* values, std::size_t count, double step, std::int8_t* codes,
+                std::int32_t* code_sum) {
+    const double inverse = 1.0 / step;
+    typename Isa::CodingLanes squares = Isa::zero_coding_lanes();
+    std::size_t j = 0;
+    for (; j + kCodingLanes <= count; j += kCodingLanes) {
+        squares = Isa::code_lanes(squares, values + j, inverse, step, codes + j);
+    }
+    if (j < count) {
+        double rest[kCodingLanes] = {};
+        std::int8_t rest_codes[kCodingLanes];
+        std::memcpy(rest, values + j, (count - j) * sizeof(double));
+        squares = Isa::code_lanes(squares, rest, inverse, step, rest_codes);
+        std::memcpy(codes + j, rest_codes, count - j);
+    }
+    std::int32_t sum = 0;
+    for (std::size_t i = 0; i < count; ++i) sum += codes[i];
+    *code_sum = sum;
+    return Isa::fold_coding_lanes(squares);
+}
+
+template <class Isa>
+double squares_f64(const double* values, std::size_t count) {
+    typename Isa::CodingLanes squares = Isa::zero_coding_lanes();
+    std::size_t j = 0;
+    for (; j + kCodingLanes <= count; j += kCodingLanes) {
+        squares = Isa::square_lanes(squares, values + j);
+    }
+    if (j < count) {
+        double rest[kCodingLanes] = {};
+        std::memcpy(rest, values + j, (count - j) * sizeof(double));
+        squares = Isa::square_lanes(squares, rest);
+    }
+    return Isa::fold_coding_lanes(squares);
+}
+
+// The coding lanes of families without instructions of their own for them.
+struct PortableCoding {
+    struct CodingLanes {
+        double f64x8[kCodingLanes];
+    };
+    static CodingLanes zero_coding_lanes() { return {}; }
+    static CodingLanes code_lanes(CodingLanes squares, const double* values, double inverse,
+                                  double step, std::int8_t* codes) {
+        constexpr double kNoFraction = 6755399441055744.0;  // 1.5 * 2^52: adding it rounds
+        for (std::size_t l = 0; l < kCodingLanes; ++l) {
+            const double code = (values[l] * inverse + kNoFraction) - kNoFraction;
+            const double error = values[l] - code * step;
+            squares.f64x8[l] += error * error;
+            codes[l] = static_cast<std::int8_t>(code);
+        }
+        return squares;
+    }
+    static CodingLanes square_lanes(CodingLanes squares, const double* values) {
+        for (std::size_t l = 0; l < kCodingLanes; ++l) squares.f64x8[l] += values[l] * values[l];
+        return squares;
+    }
+    static double fold_coding_lanes(const CodingLanes& squares) {
+        const double* l = squares.f64x8;
+        return ((l[0] + l[4]) + (l[2] + l[6])) + ((l[1] + l[5]) + (l[3] + l[7]));
+    }
+};
+
 template <class Isa>
 void score_f32(const float* blocks, std::size_t entries, const float* query, std::size_t dims,
                float* scores) {
@@ -191,8 +282,9 @@ void score_f32(const float* blocks, std::size_t entries, const float* query, std
 
 template <class Isa>
 constexpr Kernels make_kernels(std::string_view name) {
-    return Kernels{name,           score_u8i8<Isa>, scan_u8i8<Isa>, select_i32<Isa>,
-                   add_dots_u8i8<Isa>, dot_f32<Isa>, score_f32<Isa>};
+    return Kernels{name,         score_u8i8<Isa>,  scan_u8i8<Isa>,
+                   select_i32<Isa>, tighten_u8i8<Isa>, dot_f32<Isa>,
+                   code_f64<Isa>,   squares_f64<Isa>,   score_f32<Isa>};
 }
 
 }  // namespace

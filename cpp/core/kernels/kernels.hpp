@@ -30,11 +30,29 @@ struct Candidate {
     std::int32_t score;
 };
 
-// A candidate whose minor is being read: `minor` grows by the dot product of each stage.
+// A candidate whose minor is being read, and the sum of its products so far.
 struct Contender {
-    std::uint32_t entry;  // within its chunk
+    std::uint32_t position;
     std::int32_t major;
     std::int32_t minor;
+    double bound;
+};
+
+// One stage of the minor for candidates of one tile. An entry's bound after the stage is
+//     base + major_scale * major + minor_scale * (minor - correction) + tail_scale * tail
+// with minor = its sum so far plus sum_j rows[entry][j] * query[j], and tail = rows[entry][63].
+// kStageBytes bytes are read from the start of each row: rows may be shorter (`row_bytes` apart),
+// query is zero behind their end and obeys kPairLimit.
+struct StageJob {
+    const std::uint8_t* rows;   // row of the entry at `first_position`
+    std::size_t row_bytes;
+    std::uint32_t first_position;
+    const std::int8_t* query;
+    double base;
+    double major_scale;
+    double minor_scale;
+    std::int32_t correction;
+    double tail_scale;          // 0 for the last stage
 };
 
 // The query's side of the major scan. `half_corrections` holds, per run of 8 groups, the share of
@@ -51,7 +69,8 @@ struct Kernels {
     std::string_view name;
 
     // scores[i] for `entries` entries; writes whole blocks, so `scores` has room for them.
-    void (*score_u8i8)(const std::uint8_t* blocks, std::size_t entries, const ScanQuery& query,
+    // Returns the largest.
+    std::int32_t (*score_u8i8)(const std::uint8_t* blocks, std::size_t entries, const ScanQuery& query,
                        std::int32_t* scores);
 
     // Appends the entries with score > cut to `out` (room for all) and returns their number;
@@ -61,18 +80,25 @@ struct Kernels {
                              const ScanQuery& query, std::int32_t cut, std::uint32_t position,
                              const std::uint8_t* nearby, Candidate* out, std::int32_t* skipped);
 
-    // The same on scores that are known already.
+    // The same on scores that are known already; `skipped` may be null.
     std::size_t (*select_i32)(const std::int32_t* scores, std::size_t entries, std::int32_t cut,
                               std::uint32_t position, Candidate* out, std::int32_t* skipped);
 
-    // minor += sum_j rows[entry][j] * query[j] for each contender, over kStageBytes bytes: rows may
-    // be shorter (`row_bytes` apart); query is zero behind their end and obeys kPairLimit. The
-    // array must be readable for kStageBytes behind its last row.
-    void (*add_dots_u8i8)(const std::uint8_t* rows, std::size_t row_bytes, const std::int8_t* query,
-                          Contender* contenders, std::size_t count);
+    // Keeps the contenders whose bound after the stage is at least `threshold`, in order, and
+    // returns their number; raises *skipped to the largest bound among the others.
+    std::size_t (*tighten_u8i8)(const StageJob& job, double threshold, Contender* contenders,
+                                std::size_t count, double* skipped);
 
     // The canonical inner product. `query` is padded with zeros to a multiple of kLanes.
     double (*dot_f32)(const double* query, const float* row, std::size_t dim);
+
+    // codes[j] = values[j] / step to the nearest integer (the caller sees to it that it fits), and
+    // their sum; returns the squared norm of values - step * codes. Sums run in 8 lanes.
+    double (*code_f64)(const double* values, std::size_t count, double step, std::int8_t* codes,
+                       std::int32_t* code_sum);
+
+    // The squared norm, in 8 lanes.
+    double (*squares_f64)(const double* values, std::size_t count);
 
     // Algorithm 1, phase 1: float32 dots over `dims` dimensions, blocks[block][dim][entry],
     // in dimension order, multiplication and addition rounded apart. Writes whole blocks.

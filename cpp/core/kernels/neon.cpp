@@ -7,7 +7,7 @@
 namespace hiernorm {
 namespace {
 
-struct NeonIsa {
+struct NeonIsa : PortableCoding {
     struct Scores {
         int32x4_t i32x4[4];
     };

@@ -7,7 +7,7 @@
 namespace hiernorm {
 namespace {
 
-struct ScalarIsa {
+struct ScalarIsa : PortableCoding {
     using Scores = std::array<std::int32_t, kBlockEntries>;
 
     static Scores splat(std::int32_t value) {

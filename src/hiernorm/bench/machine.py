@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import subprocess
+import time
 from datetime import datetime, timezone
 from importlib import metadata
 from pathlib import Path
@@ -17,7 +18,7 @@ LIBRARIES = ("numpy", "faiss-cpu", "hnswlib", "usearch", "threadpoolctl", "matpl
 
 
 def describe_machine() -> dict[str, Any]:
-    """Processor, caches, instruction set, versions, commit and date."""
+    """Describe processor, caches, instruction set, versions, commit and date."""
     return {
         "cpu": _cpu_model(),
         "cores": os.cpu_count(),
@@ -31,6 +32,33 @@ def describe_machine() -> dict[str, Any]:
         "commit": _commit(),
         "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
     }
+
+
+class Bystanders:
+    """Watches how much of the processors other processes take while a run lasts."""
+
+    def __init__(self) -> None:
+        self._start = _busy_and_total()
+        self._own_start = time.process_time()
+
+    def share(self) -> float | None:
+        """Share of all processor time since the start that others took; None if unknown."""
+        now = _busy_and_total()
+        if self._start is None or now is None or now[1] <= self._start[1]:
+            return None
+        busy, total = (after - before for before, after in zip(self._start, now, strict=True))
+        return max(0.0, busy - (time.process_time() - self._own_start)) / total
+
+
+def _busy_and_total() -> tuple[float, float] | None:
+    """Read the seconds of all processors since boot, as Linux counts them: busy, and all."""
+    stat = Path("/proc/stat")
+    if not stat.exists():
+        return None
+    ticks = [int(field) for field in stat.read_text(encoding="utf-8").split("\n")[0].split()[1:9]]
+    idle = ticks[3] + ticks[4]
+    second = os.sysconf("SC_CLK_TCK")
+    return (sum(ticks) - idle) / second, sum(ticks) / second
 
 
 def _cpu_model() -> str:

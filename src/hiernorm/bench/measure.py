@@ -19,6 +19,7 @@ PROBE_QUERIES = {"calls": 4, "single": 4, "batch": 32}
 """Queries of the untimed call that warms caches up, and of the probe that plans the rounds."""
 
 LEAST_QUERIES = 4
+LEAST_BATCH = 64
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,8 @@ def measure_group(
 ) -> dict[str, Timing]:
     """Time all methods in one group; the result is keyed by method name.
 
-    A slow method searches fewer queries per round, a very slow one takes part in fewer rounds.
+    A slow method searches fewer queries per round, a very slow one takes part in fewer rounds; in
+    a batch, where the number of queries matters, only a method too slow for one round gets fewer.
     From round to round the queries move on, so that every method sees easy and hard ones.
     """
     seconds: dict[str, list[float]] = {method.name: [] for method in methods}
@@ -88,9 +90,11 @@ def _plan_turn(search: Search, queries: Float32Array, group: Group, scale: Scale
     probe = queries[: PROBE_QUERIES[group.manner]]
     _time(search, probe, group, repeats=1)
     per_query = _time(search, probe, group, repeats=1)
-    count = len(queries)
-    if group.manner != "batch":
-        count = min(count, max(LEAST_QUERIES, int(scale.seconds / per_query)))
+    if group.manner == "batch":
+        affordable = max(LEAST_BATCH, int(scale.slow_seconds / per_query))
+    else:
+        affordable = max(LEAST_QUERIES, int(scale.seconds / per_query))
+    count = min(len(queries), affordable)
     turn_seconds = per_query * count
     return _Turn(
         queries=count,

@@ -93,7 +93,7 @@ class FaissPanorama:
     family = "panorama"
 
     def __init__(self, faiss: Any, levels: int) -> None:
-        self.name = self.index_name = f"FAISS Panorama, {levels} levels"
+        self.name = self.index_name = f"Panorama, {levels} levels"
         self._faiss = faiss
         self._levels = levels
         self._index: Any = None

@@ -12,7 +12,7 @@ from hiernorm.bench.report import Measurement, Report
 LINES = {
     "cascade": ("hiernorm cascade", "#0b6e4f"),
     "paper": ("hiernorm paper", "#6bbf9c"),
-    "exhaustive": ("hiernorm exhaustive", "#b9d8cb"),
+    "exhaustive": ("hiernorm exhaustive", "#8fb3a3"),
     "hnswlib": ("hnswlib, recall at least 0.999", "#c8553d"),
     "panorama": ("FAISS Panorama", "#4a6fa5"),
     "flat": ("FAISS flat", "#333333"),
@@ -20,6 +20,10 @@ LINES = {
     "numpy": ("NumPy", "#a0a0a0"),
 }
 """Family -> label and colour."""
+
+
+LABEL_HEIGHT = 0.045
+"""Height of a label as a share of the axis."""
 
 
 def draw_picture(report: Report, file: Path) -> None:
@@ -31,6 +35,7 @@ def draw_picture(report: Report, file: Path) -> None:
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
+    from matplotlib.ticker import NullFormatter
 
     figure, axes = pyplot.subplots(figsize=(8.5, 5.0), dpi=150)
     ends: list[tuple[float, float, str, str]] = []
@@ -41,13 +46,23 @@ def draw_picture(report: Report, file: Path) -> None:
             ends.append((sizes[-1], speedups[-1], label, colour))
     axes.set_xscale("log")
     axes.set_yscale("log")
-    for (size, _, label, colour), height in zip(
-        ends, _spaced([end[1] for end in ends]), strict=True
-    ):
+    axes.xaxis.set_major_formatter(lambda size, _: f"{size:,.0f}")
+    axes.yaxis.set_major_formatter(lambda ratio, _: f"{ratio:g}")
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_minor_formatter(NullFormatter())
+    bottom, top = axes.get_ylim()
+    heights = _spaced([end[1] for end in ends], least_ratio=(top / bottom) ** LABEL_HEIGHT)
+    for (size, _, label, colour), height in zip(ends, heights, strict=True):
         axes.annotate(
-            label, (size, height), xytext=(8, 0), textcoords="offset points",
-            color=colour, va="center", fontsize=9,
-        )  # fmt: skip
+            label,
+            (size, height),
+            xytext=(8, 0),
+            textcoords="offset points",
+            color=colour,
+            va="center",
+            fontsize=9,
+            annotation_clip=False,
+        )
     axes.set_xlabel("entries in the database")
     axes.set_ylabel("times the speed of FAISS flat")
     axes.set_title("Single queries, one thread, k=1 (K=16, a=1/8)", loc="left", fontsize=11)
@@ -70,7 +85,7 @@ def _line(report: Report, family: str) -> tuple[list[int], list[float]]:
     return [row.n for row in points], [row.speedup for row in points if row.speedup is not None]
 
 
-def _spaced(heights: list[float], least_ratio: float = 1.22) -> list[float]:
+def _spaced(heights: list[float], least_ratio: float) -> list[float]:
     """Move labels apart, upwards in order, so that none covers another on a log axis."""
     placed = list(heights)
     order = sorted(range(len(heights)), key=lambda i: heights[i])

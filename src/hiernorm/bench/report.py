@@ -52,11 +52,13 @@ class Build:
 
 @dataclass(frozen=True)
 class Work:
-    """What our cascade left to do after the major scan."""
+    """What one of our engines left to do after the major scan."""
 
     case: str
+    family: str
     k: int
     phase2_share: float
+    """Mean share of the entries that the engine's own bound on the major left over."""
     settled: float
     """Mean number of entries whose canonical score was computed."""
 

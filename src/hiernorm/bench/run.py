@@ -15,7 +15,7 @@ from hiernorm.bench import data, methods
 from hiernorm.bench.cases import Case, Group, Scale, plan_cases, plan_file_cases, plan_groups
 from hiernorm.bench.conditions import hold
 from hiernorm.bench.goals import check_goals
-from hiernorm.bench.machine import describe_machine
+from hiernorm.bench.machine import Bystanders, describe_machine
 from hiernorm.bench.measure import Timing, measure_group, ratios, recall
 from hiernorm.bench.methods import Method, OwnEngine
 from hiernorm.bench.report import Build, Measurement, Report, Work
@@ -70,11 +70,13 @@ def run(options: Options, progress: Progress) -> Report:
         },
         missing=methods.missing_peers(),
     )
+    bystanders = Bystanders()
     progress.start(sum(_CaseRun.cost(case, options) for case in cases))
     for case in cases:
         progress.say(f"{case.name}: data")
         _CaseRun(case, options, *load(case), report, progress).run()
     report.goals = check_goals(report)
+    report.machine["share_of_other_processes"] = bystanders.share()
     return report
 
 
@@ -181,14 +183,15 @@ class _CaseRun:
                             f"{engine.name} differs from exhaustive search in {self.case.name}, "
                             f"{group.name}"
                         )
-                    if engine.family == "cascade" and group is not together:
-                        self._note_work(hits.certificate, group.k)
+                    if group is not together:
+                        self._note_work(engine, hits.certificate, group.k)
         return true.ids
 
-    def _note_work(self, certificate: Certificate, k: int) -> None:
+    def _note_work(self, engine: OwnEngine, certificate: Certificate, k: int) -> None:
         self.report.work.append(
             Work(
                 case=self.case.name,
+                family=engine.family,
                 k=k,
                 phase2_share=float(certificate.phase2_share.mean()),
                 settled=float(certificate.work["settled"].mean()),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +18,9 @@ from hiernorm.bench.run import Options, run
 from hiernorm.threads import thread_count
 
 SCALES = {"full": FULL, "quick": QUICK, "large": LARGE, "smoke": SMOKE}
+
+PIPED_WIDTH = 130
+"""Columns of the tables where there is no terminal to fit."""
 
 EXISTING_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -38,7 +42,7 @@ EXISTING_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     show_default=True,
     help="Folder for bench.json and bench.png.",
 )
-@click.option("--from", "earlier", type=EXISTING_FILE, help="Show a bench.json; measure nothing.")
+@click.option("--from", "earlier", type=EXISTING_FILE, help="Show and redraw a bench.json.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON, no tables.")
 def bench(
     scale: str | None,
@@ -62,7 +66,7 @@ def bench(
     measured everywhere: all peers at K=16, a=1/8 and K=8, a=1/32 (hnswlib, slow to build, at the
     former only; Panorama reported at the best of 4, 8 and 16 levels); at the other points our
     engines and FAISS flat, one thread, k=1; at 2,000,000 entries the two points only. Plain
-    vectors are measured at 99,000 entries. About an hour on two cores; --quick: some minutes.
+    vectors are measured at 99,000 entries. More than an hour on two cores; --quick: some minutes.
 
     Case names: K16-a1/8-n99000, plain-n99000; for example --only plain or --only n5000.
     """
@@ -70,6 +74,7 @@ def bench(
         raise click.UsageError("--queries needs --data")
     if earlier is not None:
         report = Report.load(earlier)
+        _draw(report, earlier.parent)
     else:
         sizes = SCALES[scale or "full"]
         options = Options(
@@ -86,7 +91,8 @@ def bench(
     if as_json:
         click.echo(report.to_json())
     else:
-        Console().print(render_report(report))
+        width = None if sys.stdout.isatty() else PIPED_WIDTH
+        Console(width=width).print(render_report(report))
 
 
 def _write(report: Report, folder: Path) -> None:
@@ -94,23 +100,29 @@ def _write(report: Report, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / "bench.json"
     file.write_text(report.to_json(), encoding="utf-8")
+    _draw(Report.load(file), folder)
+    click.echo(f"report: {file}", err=True)
+
+
+def _draw(report: Report, folder: Path) -> None:
     try:
-        draw_picture(Report.load(file), folder / "bench.png")
+        draw_picture(report, folder / "bench.png")
     except ImportError:
         click.echo("bench.png not drawn: pip install 'hiernorm[bench]'", err=True)
-    click.echo(f"report: {file}", err=True)
 
 
 class _ProgressBar:
     """A bar with the time left, on stderr."""
 
     def __init__(self) -> None:
+        console = Console(stderr=True)
         self._bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
             TimeRemainingColumn(),
-            console=Console(stderr=True),
+            console=console,
             transient=True,
+            disable=not console.is_terminal,
         )
         self._task = TaskID(0)
 

@@ -1,0 +1,30 @@
+"""Fixtures of the test suite."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+import hiernorm
+from hiernorm import _core
+
+settings.register_profile(
+    "hiernorm",
+    deadline=None,
+    max_examples=30,
+    derandomize=True,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+settings.load_profile("hiernorm")
+
+
+@pytest.fixture(params=hiernorm.available_isas())
+def isa(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Each instruction set of this machine in turn; the one in use before comes back."""
+    before = hiernorm.isa()
+    _core.use_isa(request.param)
+    yield request.param
+    _core.use_isa(before)

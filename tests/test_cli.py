@@ -1,0 +1,82 @@
+"""The command line: help, info, demo, and errors in one line."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import hiernorm
+
+pytest.importorskip("click", reason="needs hiernorm[cli]")
+pytest.importorskip("rich", reason="needs hiernorm[cli]")
+
+from click.testing import CliRunner, Result
+
+from hiernorm.cli.app import app
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(app, list(arguments))
+
+
+@pytest.mark.parametrize("command", [(), ("info",), ("demo",), ("bench",)])
+def test_help_describes_every_command(command):
+    result = run(*command, "--help")
+    assert result.exit_code == 0
+    assert "Usage:" in result.output
+
+
+def test_version():
+    assert hiernorm.__version__ in run("--version").output
+
+
+def test_info_names_version_isa_and_threads():
+    result = run("info")
+    assert result.exit_code == 0
+    assert hiernorm.__version__ in result.output
+    assert hiernorm.isa() in result.output
+    assert "threads" in result.output
+
+
+def test_demo_shows_agreement_and_a_certificate():
+    result = run("demo", "--small")
+    assert result.exit_code == 0, result.output
+    assert result.output.count("yes") >= 3
+    assert "certificate of query 0" in result.output
+    assert "plain vectors" in result.output
+
+
+def test_error_is_one_line_without_traceback():
+    result = run("bench", "--only", "no-such-case")
+    assert result.exit_code == 1
+    assert "no case matches no-such-case" in result.output
+    assert "Traceback" not in result.output
+    assert len(result.output.strip().splitlines()) == 1
+
+
+def test_debug_shows_the_error_itself():
+    result = run("--debug", "bench", "--only", "no-such-case")
+    assert isinstance(result.exception, ValueError)
+
+
+def test_queries_without_data_are_refused(tmp_path):
+    file = tmp_path / "queries.npy"
+    file.touch()
+    result = run("bench", "--queries", str(file))
+    assert result.exit_code == 2
+    assert "--queries needs --data" in result.output
+
+
+def test_missing_packages_are_named_in_one_line():
+    hide_click = (
+        "import importlib.util as u; found = u.find_spec;"
+        "u.find_spec = lambda name, *rest: None if name == 'click' else found(name, *rest);"
+        "from hiernorm.cli import main; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", hide_click], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stderr == (
+        "hiernorm: the command line needs extra packages: pip install 'hiernorm[cli]'\n"
+    )
