@@ -35,7 +35,7 @@ def _assert_range(
     assert len(hits) == len(queries)
     assert hits.offsets[0] == 0
     assert hits.offsets[-1] == len(hits.ids) == len(hits.scores)
-    ids = np.arange(len(x))
+    ids = np.arange(len(x), dtype=np.int64)
     for q, (found, scores) in zip(queries, hits, strict=True):
         expected = reference.exhaustive_range(q, x, ids, threshold, metric)
         assert_same_bits(found, expected[0])

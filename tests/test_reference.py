@@ -23,10 +23,8 @@ MODULES = [
 ]
 
 
-@pytest.mark.smoke
 @pytest.mark.parametrize("name", ["hiernorm", *MODULES])
 def test_examples_in_docstrings_are_true(name: str) -> None:
-    # Floats print alike in NumPy 1 and 2 when arrays do; scalars are avoided in the examples.
     assert doctest.testmod(importlib.import_module(name)).failed == 0
 
 

@@ -50,6 +50,12 @@ double ExactQuery::score(const float* row) const {
     return product / (norm_ * canonical_norm(*kernels_, row, dim_));
 }
 
+double ExactQuery::major_product(const float* row, std::size_t major) const {
+    const double product = kernels_->dot_f32(values_.data(), row, major);
+    if (metric_ == Metric::kInnerProduct) return product;
+    return product / (norm_ * canonical_norm(*kernels_, row, dim_));
+}
+
 void QueryView::prepare(const Kernels& kernels, const Fit& fit, const ExactQuery& exact) {
     const bool cosine = fit.metric == Metric::kCosine;
     values.resize(fit.dim);

@@ -25,6 +25,9 @@ class ExactQuery {
     // The canonical score of an entry's row.
     double score(const float* row) const;
 
+    // The part of it that the first `major` dimensions make up (over both norms for cosine).
+    double major_product(const float* row, std::size_t major) const;
+
     const std::vector<double>& values() const { return values_; }
     double norm() const { return norm_; }
 
@@ -63,6 +66,7 @@ class CodedQuery {
         return view_->major_norm * tile.major_residual + major_error_ * tile.major_coded +
                view_->margin * tile.norm;
     }
+    double margin(const TileNorms& tile) const { return view_->margin * tile.norm; }
     // The minor's share for entries whose minor has not been read.
     double tail_slack(const TileNorms& tile) const {
         return view_->minor_norm * (soft_ ? tile.tail : tile.uncoded_tail);

@@ -30,7 +30,7 @@ void Passage::begin(const Store& store, const Kernels& kernels, const Job& job, 
     coded_.prepare(kernels, fit, view_, store.largest(), job.soft);
     seeds_.clear();
     finalists_.clear();
-    promoted_ = 0;
+    weighed_in_ = 0;
 }
 
 double Passage::proved_slack(const TileNorms& norms) const {
@@ -148,21 +148,15 @@ void Passage::settle_better_majors(Candidate* candidates, std::size_t count) {
 }
 
 void Passage::refine(const Chunk& chunk, const Candidate* candidates, std::size_t count) {
-    const std::size_t chunk_first = candidates[0].position / kChunkEntries * kChunkEntries;
     const TileNorms& norms = chunk.tiles[candidates[0].position % kChunkEntries / kTileEntries];
     std::size_t left = sift(chunk, norms, candidates, count);
-    const std::vector<Fit::Stage>& stages = store_->fit().stages;
-    double slack = 0.0;
-    for (std::size_t stage = 0; stage < stages.size() && left != 0; ++stage) {
-        StageJob job = coded_.stage_job(stage, norms);
-        job.rows = chunk.stage_codes[stage].data();
-        job.row_bytes = stages[stage].bytes;
-        job.first_position = static_cast<std::uint32_t>(chunk_first);
-        left = kernels_->tighten_u8i8(job, threshold_, contenders_.data(), left,
-                                      &answer_->report.skipped_bound);
-        slack = job.base;
-    }
-    for (std::size_t i = 0; i < left; ++i) promote(contenders_[i], slack);
+    if (left == 0) return;
+    // The minor's codes take away the tail's share, the row's major the errors of the codes. A tail
+    // that is smaller than those (alpha = 0, say) is not worth reading.
+    const bool read_minor = store_->fit().entry_tails || store_->fit().rotated() ||
+                            coded_.tail_slack(norms) >= coded_.coded_slack(norms);
+    if (read_minor) left = tighten(chunk, norms, left);
+    weigh(norms, left, read_minor);
 }
 
 // Step 3: the candidates that the present threshold leaves become contenders.
@@ -193,22 +187,56 @@ std::size_t Passage::sift(const Chunk& chunk, const TileNorms& norms, const Cand
     return left;
 }
 
-// All codes are read. The codes bound the score from below as well, by twice the slack: who is
-// certain to raise the threshold is settled at once, so that what follows meets a higher one.
-void Passage::promote(const Contender& contender, double slack) {
-    if (contender.bound < threshold_) {
-        skip(contender.bound);
-    } else if (contender.bound - 2.0 * slack > threshold_) {
-        settle_row(contender.position);
-        ++promoted_;
-    } else {
-        finalists_.push_back({contender.position, contender.bound});
+// Step 4: rules out contenders stage by stage.
+std::size_t Passage::tighten(const Chunk& chunk, const TileNorms& norms, std::size_t count) {
+    const std::vector<Fit::Stage>& stages = store_->fit().stages;
+    const auto first = static_cast<std::uint32_t>(contenders_[0].position / kChunkEntries * kChunkEntries);
+    for (std::size_t stage = 0; stage < stages.size() && count != 0; ++stage) {
+        StageJob job = coded_.stage_job(stage, norms);
+        job.rows = chunk.stage_codes[stage].data();
+        job.row_bytes = stages[stage].bytes;
+        job.first_position = first;
+        count = kernels_->tighten_u8i8(job, threshold_, contenders_.data(), count,
+                                       &answer_->report.skipped_bound);
+        if (stage == 0) {
+            for (std::size_t i = 0; i < count; ++i) prefetch(store_->row(contenders_[i].position));
+        }
+    }
+    return count;
+}
+
+// Step 4, end: where the major is a prefix of the row, its exact product replaces that of the
+// codes. What is left of the error bounds the score from below as well, so that entries which are
+// certain to raise the threshold are settled at once; the others become finalists.
+void Passage::weigh(const TileNorms& norms, std::size_t count, bool minor_read) {
+    const Fit& fit = store_->fit();
+    const double slack = minor_read ? coded_.minor_slack(norms) : coded_.tail_slack(norms);
+    for (std::size_t i = 0; i < count; ++i) {
+        const Contender& contender = contenders_[i];
+        const double codes = coded_.major_bound(contender.major);
+        double bound = minor_read ? contender.bound : codes + proved_slack(norms);
+        double width = 2.0 * (slack + coded_.coded_slack(norms));
+        if (!fit.rotated()) {
+            const double coded_part = codes + coded_.coded_slack(norms);
+            const double exact = exact_.major_product(store_->row(contender.position), fit.major);
+            const double margin = coded_.margin(norms);
+            bound = bound - coded_part + exact + margin;
+            width = 2.0 * (slack + margin);
+        }
+        if (bound < threshold_) {
+            skip(bound);
+        } else if (bound - width > threshold_) {
+            settle_row(contender.position);
+            ++weighed_in_;
+        } else {
+            finalists_.push_back({contender.position, bound});
+        }
     }
 }
 
 void Passage::settle() {
     Report& report = answer_->report;
-    report.sifted += report.settled - promoted_;  // seeds were never sifted
+    report.sifted += report.settled - weighed_in_;  // seeds were never sifted
     report.tightened = finalists_.size() + report.settled;
     std::sort(finalists_.begin(), finalists_.end(), [](const Finalist& a, const Finalist& b) {
         return a.bound > b.bound || (a.bound == b.bound && a.position < b.position);

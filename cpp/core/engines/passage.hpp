@@ -55,7 +55,8 @@ class Passage {
 
     std::size_t sift(const Chunk& chunk, const TileNorms& norms, const Candidate* candidates,
                      std::size_t count);
-    void promote(const Contender& contender, double slack);
+    std::size_t tighten(const Chunk& chunk, const TileNorms& norms, std::size_t count);
+    void weigh(const TileNorms& norms, std::size_t count, bool minor_read);
 
     // First what every scan reads.
     const Store* store_ = nullptr;
@@ -69,7 +70,7 @@ class Passage {
     QueryView view_;
     ExactQuery exact_;
     std::vector<Contender> contenders_;
-    std::uint64_t promoted_ = 0;  // settled by promote()
+    std::uint64_t weighed_in_ = 0;  // settled by weigh()
     std::vector<Finalist> finalists_;
     std::vector<std::int32_t> scores_;
     std::vector<std::int32_t> ranked_;
