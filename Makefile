@@ -20,7 +20,7 @@ SOURCES := pyproject.toml CMakeLists.txt \
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test bench sanitize lint docs clean
+.PHONY: help demo test bench sanitize emulate lint docs clean
 export PYTHON
 
 help: ## List the targets
@@ -38,6 +38,10 @@ bench: $(STAMPS)/package $(STAMPS)/extra-bench ## Measure against other librarie
 sanitize: $(STAMPS)/build-tools ## Run the core's C++ tests under ASan, UBSan and TSan
 	@scripts/preflight.sh compiler
 	@scripts/sanitize.sh
+
+emulate: $(STAMPS)/build-tools ## Run them with the AVX-512 and NEON kernels emulated
+	@scripts/preflight.sh compiler
+	@scripts/emulate.sh
 
 lint: $(STAMPS)/extra-lint $(STAMPS)/extra-cli ## Check style and types
 	@$(BIN)/ruff check

@@ -96,8 +96,10 @@ class Certificate:
 
     def __getitem__(self, query: int) -> QueryCertificate:
         return QueryCertificate(
-            self.entries,
-            *(int(self.work[step][query]) for step in STEPS),
+            entries=self.entries,
+            sifted=int(self.work["sifted"][query]),
+            tightened=int(self.work["tightened"][query]),
+            settled=int(self.work["settled"][query]),
             kth_score=float(self.kth_score[query]),
             skipped_bound=float(self.skipped_bound[query]),
             exact=bool(self.exact[query]),

@@ -31,7 +31,9 @@ def choose_fit(rows: Float32Array, major: int | None, *, rotate: bool, cosine: b
     if not rotate:
         assert major is not None
         view = sample.astype(np.float64)
-        return Fit.choose(d, major, cosine, unit_rows(view) if cosine else view, headroom, None, 0.0)
+        return Fit.choose(
+            d, major, cosine, unit_rows(view) if cosine else view, headroom, None, 0.0
+        )
     rotation = fit_rotation(sample)
     view = rotation.apply(sample)
     if cosine:

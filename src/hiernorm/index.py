@@ -267,9 +267,7 @@ class Index:
             raise ValueError(f"beta must be from 0 to alpha = {self._alpha}, got {beta}")
         return EXACT if beta == self._alpha else float(beta)
 
-    def range(
-        self, q: npt.ArrayLike, threshold: float, *, threads: int | None = None
-    ) -> RangeHits:
+    def range(self, q: npt.ArrayLike, threshold: float, *, threads: int | None = None) -> RangeHits:
         """Every entry with score >= threshold, best first.
 
         Parameters

@@ -76,7 +76,8 @@ def canonical_norm(x: Float32Array) -> Float64Array:
     >>> canonical_norm(np.float32([[3, 4]]))
     array([5.])
     """
-    return np.sqrt(canonical_sum(np.square(x.astype(np.float64))))
+    norms: Float64Array = np.sqrt(canonical_sum(np.square(x.astype(np.float64))))
+    return norms
 
 
 def canonical_scores(q: Float32Array, x: Float32Array, metric: str = "ip") -> Float64Array:
@@ -194,7 +195,8 @@ def certified_bound(q: Float32Array, x: Float32Array, major: int) -> Float64Arra
     minor_product = canonical_norm(q[np.newaxis, major:])[0] * canonical_norm(x[:, major:])
     norms = canonical_norm(q[np.newaxis])[0] * canonical_norm(x)
     slack = 8 * len(q) * 2.0**-53 * norms
-    return canonical_dot(q[:major], x[:, :major]) + minor_product + slack
+    bounds: Float64Array = canonical_dot(q[:major], x[:, :major]) + minor_product + slack
+    return bounds
 
 
 def certified_search(

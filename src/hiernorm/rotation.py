@@ -44,7 +44,8 @@ class Rotation:
 
 def unit_rows(view: Float64Array) -> Float64Array:
     """The rows over their norms."""
-    return view / np.sqrt(np.square(view).sum(axis=1, keepdims=True))
+    unit: Float64Array = view / np.sqrt(np.square(view).sum(axis=1, keepdims=True))
+    return unit
 
 
 def fit_rotation(sample: Float32Array) -> Rotation:
@@ -84,7 +85,7 @@ def choose_major(views: Float64Array, entries: int) -> int:
     """
     n, d = views.shape
     if n < 8 or entries < 8:
-        return max(1, min(15, d - 1))
+        return max(1, min(15, int(d) - 1))
     chosen = np.linspace(0, n - 1, min(PROBES, n // 2)).astype(np.int64)
     probes = views[chosen]
     scores = probes @ views.T
