@@ -8,7 +8,7 @@ paper          here
 =============  ==================================================================================
 ``q, x_i``     a query ``(d,)`` and the rows of ``x`` ``(n, d)``, float32
 ``K``          ``major``: the first K dimensions carry ``1 - alpha`` of the energy
-``alpha``      ``alpha``: the energy of the other ``d - K`` dimensions, and the bound on their product
+``alpha``      ``alpha``: the energy of the other ``d - K`` dimensions and the bound on their sum
 ``dot_K``      ``s``: inner products over the major alone
 ``b``          ``b``: the entry with the best major
 ``s_best``     ``s_best``: the best full score so far
@@ -92,7 +92,8 @@ def canonical_scores(q: Float32Array, x: Float32Array, metric: str = "ip") -> Fl
     dots = canonical_dot(q, x)
     if metric == "ip":
         return dots
-    return dots / (canonical_norm(q[np.newaxis])[0] * canonical_norm(x))
+    scores: Float64Array = dots / (canonical_norm(q[np.newaxis])[0] * canonical_norm(x))
+    return scores
 
 
 def rank(scores: Float64Array, ids: Int64Array) -> Int64Array:

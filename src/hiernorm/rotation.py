@@ -43,8 +43,9 @@ class Rotation:
 
 
 def unit_rows(view: Float64Array) -> Float64Array:
-    """The rows over their norms."""
-    unit: Float64Array = view / np.sqrt(np.square(view).sum(axis=1, keepdims=True))
+    """The rows over their norms; a row that the environment flushed to zero stays zero."""
+    norms = np.sqrt(np.square(view).sum(axis=1, keepdims=True))
+    unit: Float64Array = view / np.where(norms > 0, norms, 1.0)
     return unit
 
 
