@@ -6,8 +6,8 @@
 >>> index = hiernorm.Index(dim=128, major=16, alpha=1/8)
 >>> index.add(x)
 >>> hits = index.search(x[:2], k=3)
->>> hits.ids[:, 0], bool(hits.certificate.exact.all())
-(array([0, 1]), True)
+>>> hits.ids[:, 0].tolist(), bool(hits.certificate.exact.all())
+([0, 1], True)
 """
 
 from importlib.metadata import version as _version

@@ -121,7 +121,7 @@ def compare(
 ) -> list[str]:
     """How ``hits`` differ from the exhaustive answer, beyond what their certificate admits.
 
-    ``rescore(query, ids)`` gives the canonical scores of known entries.
+    ``rescore(query, ids)`` gives the canonical scores of entries, NaN if one is unknown.
     """
     differences = []
     for query, proof in enumerate(hits.certificate):
@@ -143,6 +143,8 @@ def compare(
         found = ~np.isneginf(scores)
         if rescore(query, ids[found]).tobytes() != scores[found].tobytes():
             differences.append(f"query {query}: scores returned are not those of the ids returned")
+        if len(np.unique(ids[found])) < found.sum():
+            differences.append(f"query {query}: an id is returned twice")
         if true_scores[query][-1] > proof.kth_score + proof.gap:
             differences.append(
                 f"query {query}: k-th score {proof.kth_score!r} and gap {proof.gap!r} returned, "

@@ -62,8 +62,8 @@ class Index:
     >>> index = hiernorm.Index(dim=3)
     >>> index.add([[1, 0, 0], [0, 1, 0], [0.6, 0.8, 0]], ids=[10, 20, 30])
     >>> hits = index.search([1, 0, 0], k=2)
-    >>> hits.ids, hits.scores.round(3)
-    (array([[10, 30]]), array([[1. , 0.6]]))
+    >>> hits.ids.tolist(), hits.scores.round(3).tolist()
+    ([[10, 30]], [[1.0, 0.6]])
     """
 
     def __init__(
@@ -247,8 +247,8 @@ class Index:
         >>> index = hiernorm.Index(dim=32, major=8, alpha=1/8)
         >>> index.add(x)
         >>> hits = index.search(x[:3], k=5)
-        >>> hits.ids.shape, hits.ids[:, 0]
-        ((3, 5), array([0, 1, 2]))
+        >>> hits.ids.shape, hits.ids[:, 0].tolist()
+        ((3, 5), [0, 1, 2])
         """
         queries = as_rows("queries", q, self._dim)
         found = self._core.search(
@@ -284,8 +284,9 @@ class Index:
         >>> import hiernorm
         >>> index = hiernorm.Index(dim=2)
         >>> index.add([[1, 0], [0.6, 0.8], [0, 1]])
-        >>> index.range([1, 0], threshold=0.5)[0][0]
-        array([0, 1])
+        >>> ids, scores = index.range([1, 0], threshold=0.5)[0]
+        >>> ids.tolist()
+        [0, 1]
         """
         queries = as_rows("queries", q, self._dim)
         if not np.isfinite(threshold):
@@ -351,7 +352,11 @@ class Index:
             )
 
         def rescore(query: int, found: Int64Array) -> Float64Array:
-            return canonical_scores(queries[query], self.reconstruct(found), self._metric)
+            try:
+                rows = self.reconstruct(found)
+            except KeyError:
+                return np.full(len(found), np.nan)
+            return canonical_scores(queries[query], rows, self._metric)
 
         return Verification(compare(hits, ids, scores, rescore))
 

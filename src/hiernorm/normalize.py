@@ -40,7 +40,7 @@ def normalize(features: npt.ArrayLike, major: int = 16, alpha: float = 1 / 8) ->
     --------
     >>> import numpy as np, hiernorm
     >>> hiernorm.normalize(np.float32([[3, 4, 0, 2]]), major=2, alpha=0.25)
-    array([[0.51961523, 0.69282037, 0.        , 0.5       ]], dtype=float32)
+    array([[0.51961523, 0.6928203 , 0.        , 0.5       ]], dtype=float32)
     """
     rows = as_float32("features", features)
     single = rows.ndim == 1
