@@ -84,6 +84,33 @@ def minors_parallel() -> Case:
     return Case(x, queries)
 
 
+def residuals_along_the_query(part: slice) -> Case:
+    """What 8-bit codes cannot express points where the query does: its bound is tight.
+
+    An outlier of 127 makes the step of the codes 1. Entry 7 has codes 3 and residuals 0.49, entry 3
+    has higher codes but a score a little below it.
+    """
+    x = np.zeros((N, 9), np.float32)
+    x[:, part] = -3
+    x[0, part] = [-127, 0, 0, 0]
+    x[3, part] = [4, 4, 3, 2.95]
+    x[7, part] = 3.49
+    q = np.zeros((1, 9), np.float32)
+    q[:, part] = 1
+    return Case(x, q, major=4)
+
+
+def major_residuals_along_the_query() -> Case:
+    return residuals_along_the_query(slice(0, 4))
+
+
+def minor_residuals_along_the_query() -> Case:
+    case = residuals_along_the_query(slice(4, 8))
+    case.x[:, 0] = 1
+    case.queries[:, 0] = 1
+    return case
+
+
 def alpha_zero() -> Case:
     return Case(_hn(N, 16, 0.0), _hn(4, 17, 0.0), alpha=0.0)
 
@@ -199,6 +226,8 @@ CASES: dict[str, Callable[[], Case]] = {
         one_ulp_apart,
         best_major_worst_minor,
         minors_parallel,
+        major_residuals_along_the_query,
+        minor_residuals_along_the_query,
         alpha_zero,
         alpha_almost_one,
         denormals,
