@@ -81,8 +81,8 @@ bool check_throws(Call call, std::string_view words,
 
 }  // namespace hiernorm::testing
 
-#define TEST(property)                                                                 \
-    static void property();                                                            \
+#define TEST(property)                                                                       \
+    static void property();                                                                  \
     static const ::hiernorm::testing::Registered property##_registered(#property, property); \
     static void property()
 

@@ -43,7 +43,8 @@ class CodedBlocks {
 
    private:
     std::uint8_t& code(std::size_t entry, std::size_t slot) {
-        const std::size_t group = entry / kBlockEntries * (slots_ / kGroupSlots) + slot / kGroupSlots;
+        const std::size_t group =
+            entry / kBlockEntries * (slots_ / kGroupSlots) + slot / kGroupSlots;
         return codes_[(group * kBlockEntries + entry % kBlockEntries) * kGroupSlots +
                       slot % kGroupSlots];
     }
@@ -59,7 +60,8 @@ class CodedBlocks {
             second = 1;
         }
         query_[slot] = static_cast<std::int8_t>(random.coin() ? -first : std::min(first, 127));
-        query_[slot + 1] = static_cast<std::int8_t>(random.coin() ? -second : std::min(second, 127));
+        query_[slot + 1] =
+            static_cast<std::int8_t>(random.coin() ? -second : std::min(second, 127));
         if (kind == Codes::kExtreme && random.below(4) == 0) {
             query_[slot] = -128;  // the one code of this size
             query_[slot + 1] = 0;

@@ -56,13 +56,13 @@ inline std::vector<float> make_rows(Random& random, Kind kind, std::size_t count
     return rows;
 }
 
-// A random orthogonal matrix, rounded to float32, and what its rounding does to inner products
-// (the same bound as in hiernorm/rotation.py).
+// A random orthogonal matrix, times `scale` and rounded to float32, and what this does to inner
+// products: |R^T R - I| <= |R^T R - scale^2 I| + |scale^2 - 1|, as in hiernorm/rotation.py.
 struct Rotation {
     std::vector<float> matrix;
     double error = 0.0;
 
-    Rotation(Random& random, std::size_t dim) : matrix(dim * dim) {
+    Rotation(Random& random, std::size_t dim, double scale = 1.0) : matrix(dim * dim) {
         std::vector<double> axes(dim * dim);
         for (std::size_t r = 0; r < dim; ++r) {
             double* axis = axes.data() + r * dim;
@@ -77,11 +77,12 @@ struct Rotation {
                 for (std::size_t j = 0; j < dim; ++j) axis[j] /= norm;
             }
         }
-        std::copy(axes.begin(), axes.end(), matrix.begin());
+        for (std::size_t i = 0; i < axes.size(); ++i)
+            matrix[i] = static_cast<float>(scale * axes[i]);
         double squares = 0.0;
         for (std::size_t a = 0; a < dim; ++a) {
             for (std::size_t b = 0; b < dim; ++b) {
-                double sum = a == b ? -1.0 : 0.0;
+                double sum = a == b ? -scale * scale : 0.0;
                 for (std::size_t r = 0; r < dim; ++r) {
                     sum += double{matrix[r * dim + a]} * double{matrix[r * dim + b]};
                 }
@@ -89,7 +90,8 @@ struct Rotation {
             }
         }
         const double d = static_cast<double>(dim);
-        error = 1.01 * (std::sqrt(squares) + (d * d + 4.0 * d * std::sqrt(d)) * 0x1p-52);
+        error = 1.01 * (std::sqrt(squares) + std::abs(scale * scale - 1.0) +
+                        (d * d + 4.0 * d * std::sqrt(d)) * 0x1p-52);
     }
 
     std::vector<double> apply(const float* rows, std::size_t count, std::size_t dim) const {
@@ -119,8 +121,9 @@ struct Collection {
 
     // A fit on the first `sample` rows; later ones may lie outside what its codes can express.
     Fit fit(std::size_t sample, bool entry_tails) const {
-        std::vector<double> views = rotation ? rotation->apply(rows.data(), sample, dim)
-                                             : std::vector<double>(rows.data(), rows.data() + sample * dim);
+        std::vector<double> views =
+            rotation ? rotation->apply(rows.data(), sample, dim)
+                     : std::vector<double>(rows.data(), rows.data() + sample * dim);
         for (std::size_t i = 0; i < sample && metric == Metric::kCosine; ++i) {
             const float* row = rows.data() + i * dim;
             const double norm = std::sqrt(plain_dot(row, row, dim));

@@ -46,8 +46,8 @@ void check_searches_beside_additions(const Collection& asked, EngineKind engine)
                 Job job;
                 job.k = kHits;
                 std::vector<Answer> answers;
-                const std::size_t searched = index->search(job, asked.queries.data(), asked.asked(),
-                                                           1 + t % 2, t, answers);
+                const std::size_t searched =
+                    index->search(job, asked.queries.data(), asked.asked(), 1 + t % 2, t, answers);
                 CHECK(expected.match(searched, answers));
                 CHECK(searched >= before);
                 before = searched;
@@ -84,7 +84,8 @@ Collection made(std::uint64_t seed, Kind kind, Metric metric) {
 TEST(cascade_searches_beside_additions_see_a_prefix) {
     check_searches_beside_additions(made(31, Kind::kHierarchical, Metric::kInnerProduct),
                                     EngineKind::kCascade);
-    check_searches_beside_additions(made(32, Kind::kLattice, Metric::kCosine), EngineKind::kCascade);
+    check_searches_beside_additions(made(32, Kind::kLattice, Metric::kCosine),
+                                    EngineKind::kCascade);
 }
 
 TEST(rotated_searches_beside_additions_see_a_prefix) {
@@ -115,7 +116,8 @@ TEST(additions_from_many_threads_all_arrive) {
     Job job;
     job.k = 100;
     std::vector<Answer> answers;
-    CHECK_EQUAL(index->search(job, asked.queries.data(), asked.asked(), 2, 0, answers), asked.size());
+    CHECK_EQUAL(index->search(job, asked.queries.data(), asked.asked(), 2, 0, answers),
+                asked.size());
     const auto rankings = asked.rankings(asked.size());
     for (std::size_t i = 0; i < answers.size(); ++i) {
         CHECK(same_hits(answers[i].results.sorted(), rankings[i], 100));

@@ -84,13 +84,15 @@ TEST(a_fit_comes_before_the_first_entry) {
     check_throws<std::logic_error>([&] { asked.add_to(index, 0, 1); }, "before the fit was set");
     index.set_fit(asked.fit(50, true));
     asked.add_to(index, 0, 1);
-    check_throws<std::logic_error>([&] { index.set_fit(asked.fit(50, true)); }, "before the first entry");
+    check_throws<std::logic_error>([&] { index.set_fit(asked.fit(50, true)); },
+                                   "before the first entry");
     CHECK(index.fit()->major == asked.major);
 }
 
 TEST(what_is_written_is_visible_only_when_published) {
     Random random(22);
-    Collection asked = make_collection(random, Kind::kLattice, 5000, 5, 2, Metric::kInnerProduct, 3);
+    Collection asked =
+        make_collection(random, Kind::kLattice, 5000, 5, 2, Metric::kInnerProduct, 3);
     const auto index = asked.make_index(EngineKind::kCascade, 5000, true);
     const auto check_prefix = [&](std::size_t count) {
         std::vector<Answer> answers;
@@ -98,7 +100,8 @@ TEST(what_is_written_is_visible_only_when_published) {
         job.k = 20;
         CHECK_EQUAL(index->search(job, asked.queries.data(), 3, 1, 0, answers), count);
         const auto rankings = asked.rankings(count);
-        for (std::size_t i = 0; i < 3; ++i) CHECK(same_hits(answers[i].results.sorted(), rankings[i], 20));
+        for (std::size_t i = 0; i < 3; ++i)
+            CHECK(same_hits(answers[i].results.sorted(), rankings[i], 20));
     };
     asked.add_to(*index, 0, 1000);
     index->write(0, asked.rows.data() + 1000 * 5, asked.ids.data() + 1000, nullptr, 3000, 1000);
@@ -114,7 +117,8 @@ TEST(entries_cross_the_boundary_of_chunks) {
     const std::size_t size = 2 * kChunkEntries + 70, dim = 4;
     for (const EngineKind engine : {EngineKind::kCascade, EngineKind::kPaper}) {
         for (const Kind kind : {Kind::kLattice, Kind::kHierarchical}) {
-            Collection asked = make_collection(random, kind, size, dim, 2, Metric::kInnerProduct, 3);
+            Collection asked =
+                make_collection(random, kind, size, dim, 2, Metric::kInnerProduct, 3);
             const auto index = asked.make_index(engine, 1000, engine == EngineKind::kCascade);
             std::size_t first = 0;
             for (const std::size_t last : {kChunkEntries - 9, kChunkEntries, kChunkEntries + 1,
@@ -123,7 +127,8 @@ TEST(entries_cross_the_boundary_of_chunks) {
                 first = last;
             }
             const auto rankings = asked.rankings(size);
-            for (const std::size_t k : {std::size_t{1}, std::size_t{10}, kChunkEntries + 3, size + 1}) {
+            for (const std::size_t k :
+                 {std::size_t{1}, std::size_t{10}, kChunkEntries + 3, size + 1}) {
                 Job job;
                 job.k = k;
                 std::vector<Answer> answers;
@@ -137,7 +142,8 @@ TEST(entries_cross_the_boundary_of_chunks) {
             std::vector<float> rows(20 * dim), again(20 * dim);
             index->copy_entries(kChunkEntries - 10, 20, ids.data(), rows.data());
             CHECK(std::equal(ids.begin(), ids.end(), asked.ids.begin() + kChunkEntries - 10));
-            CHECK(std::equal(rows.begin(), rows.end(), asked.rows.data() + (kChunkEntries - 10) * dim));
+            CHECK(std::equal(rows.begin(), rows.end(),
+                             asked.rows.data() + (kChunkEntries - 10) * dim));
             index->reconstruct(ids.data(), ids.size(), again.data());
             CHECK(again == rows);
         }

@@ -54,7 +54,8 @@ inline bool same_hits(const std::vector<Hit>& hits, const std::vector<Hit>& rank
                       std::size_t count) {
     if (hits.size() != std::min(count, ranking.size())) return false;
     for (std::size_t i = 0; i < hits.size(); ++i) {
-        if (hits[i].id != ranking[i].id || !same_bits(hits[i].score, ranking[i].score)) return false;
+        if (hits[i].id != ranking[i].id || !same_bits(hits[i].score, ranking[i].score))
+            return false;
     }
     return true;
 }

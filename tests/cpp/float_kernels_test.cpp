@@ -15,13 +15,15 @@ float value_of(Random& random, int kind) {
     const float sign = random.coin() ? 1.0f : -1.0f;
     switch (kind == 0 ? random.between(1, 6) : kind) {
         case 1: return static_cast<float>(random.normal());
-        case 2: return sign * std::numeric_limits<float>::denorm_min() *
-                       static_cast<float>(random.between(1, 1000));
+        case 2:
+            return sign * std::numeric_limits<float>::denorm_min() *
+                   static_cast<float>(random.between(1, 1000));
         case 3: return sign * FLT_MAX;
         case 4: return sign * 0.0f;
         case 5: return sign * FLT_MIN;
-        default: return sign * std::ldexp(1.0f + static_cast<float>(random.uniform()),
-                                          random.between(-140, 120));
+        default:
+            return sign * std::ldexp(1.0f + static_cast<float>(random.uniform()),
+                                     random.between(-140, 120));
     }
 }
 
@@ -118,7 +120,8 @@ TEST(code_f64_rounds_to_the_nearest_even_code_in_every_family) {
                 for (const Kernels* kernels : available_kernels()) {
                     const Context context(kernels->name, ", count ", count, ", step ", step);
                     std::int32_t code_sum = -1;
-                    const double got = kernels->code_f64(values.data(), count, step, codes.data(), &code_sum);
+                    const double got =
+                        kernels->code_f64(values.data(), count, step, codes.data(), &code_sum);
                     CHECK(codes == expected);
                     CHECK_EQUAL(code_sum, sum);
                     CHECK(same_bits(got, squares.total()));
@@ -133,7 +136,8 @@ TEST(score_f32_rounds_products_and_sums_apart_in_dimension_order) {
     for (const std::size_t dims : {1, 2, 3, 7, 8, 15, 16, 31, 128}) {
         for (const std::size_t entries : {1, 15, 16, 17, 100}) {
             for (int kind = 0; kind <= 6; ++kind) {
-                const std::size_t room = (entries + kBlockEntries - 1) / kBlockEntries * kBlockEntries;
+                const std::size_t room =
+                    (entries + kBlockEntries - 1) / kBlockEntries * kBlockEntries;
                 std::vector<float> blocks(room * dims), query(dims);
                 for (float& value : blocks) value = value_of(random, kind);
                 for (float& value : query) value = value_of(random, kind);
@@ -145,8 +149,10 @@ TEST(score_f32_rounds_products_and_sums_apart_in_dimension_order) {
                     for (std::size_t i = 0; i < entries; ++i) {
                         float expected = 0.0f;
                         for (std::size_t j = 0; j < dims; ++j) {
-                            const float* block = blocks.data() + i / kBlockEntries * kBlockEntries * dims;
-                            const float product = query[j] * block[j * kBlockEntries + i % kBlockEntries];
+                            const float* block =
+                                blocks.data() + i / kBlockEntries * kBlockEntries * dims;
+                            const float product =
+                                query[j] * block[j * kBlockEntries + i % kBlockEntries];
                             expected += product;
                         }
                         CHECK(same_bits_or_nan(scores[i], expected));

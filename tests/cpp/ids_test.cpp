@@ -96,7 +96,8 @@ TEST(strides_that_collide_are_found) {
     for (const int shift : {1, 8, 16, 31, 32, 40, 50}) {
         Table ids;
         Ids strided;
-        for (std::int64_t i = -1000; i < 1000; ++i) strided.push_back(i * (std::int64_t{1} << shift));
+        for (std::int64_t i = -1000; i < 1000; ++i)
+            strided.push_back(i * (std::int64_t{1} << shift));
         ids.append(strided);
         const Context context("shift ", shift);
         CHECK(ids.finds_all());

@@ -37,7 +37,7 @@ void for_all_codes(Check check) {
 std::vector<std::int32_t> cuts_of(std::vector<std::int32_t> scores) {
     std::sort(scores.begin(), scores.end());
     const std::int32_t middle = scores[scores.size() / 2], top = scores[scores.size() * 9 / 10];
-    return {kLowest, scores.front() - 1, scores.front(), middle,      middle - 1,
+    return {kLowest, scores.front() - 1, scores.front(), middle,       middle - 1,
             top,     scores.back() - 1,  scores.back(),  kHighest - 1, kHighest};
 }
 
@@ -96,7 +96,8 @@ TEST(scan_u8i8_selects_the_same_in_every_family) {
     for_all_codes([](const CodedBlocks& coded, std::size_t entries) {
         const std::vector<std::uint8_t> nearby(entries * kStageBytes);
         for (const Kernels* kernels : available_kernels()) {
-            for (const std::uint8_t* rows : {static_cast<const std::uint8_t*>(nullptr), nearby.data()}) {
+            for (const std::uint8_t* rows :
+                 {static_cast<const std::uint8_t*>(nullptr), nearby.data()}) {
                 const Context context(kernels->name);
                 check_selection(coded.scores(), [&](std::int32_t cut, std::uint32_t position,
                                                     Candidate* out, std::int32_t* skipped) {
@@ -120,8 +121,8 @@ TEST(select_i32_selects_the_same_in_every_family) {
             }
             for (const Kernels* kernels : available_kernels()) {
                 const Context context(kernels->name, ", entries ", entries, ", range ", range);
-                check_selection(scores, [&](std::int32_t cut, std::uint32_t position, Candidate* out,
-                                            std::int32_t* skipped) {
+                check_selection(scores, [&](std::int32_t cut, std::uint32_t position,
+                                            Candidate* out, std::int32_t* skipped) {
                     std::vector<Candidate> again(entries);  // without asking for what is skipped
                     const std::size_t count =
                         kernels->select_i32(scores.data(), entries, cut, position, out, skipped);
@@ -147,7 +148,8 @@ void choose_pair(Random& random, bool extreme, std::int8_t* pair) {
 // The contenders after a stage, all of them; bounds add up in the order of the documented sum.
 std::vector<Contender> plain_stage(const StageJob& job, std::vector<Contender> contenders) {
     for (Contender& contender : contenders) {
-        const std::uint8_t* row = job.rows + (contender.position - job.first_position) * job.row_bytes;
+        const std::uint8_t* row =
+            job.rows + (contender.position - job.first_position) * job.row_bytes;
         for (std::size_t j = 0; j < kStageBytes; ++j) contender.minor += row[j] * job.query[j];
         contender.bound = job.base + job.major_scale * contender.major;
         contender.bound += job.minor_scale * (contender.minor - job.correction);
@@ -164,7 +166,8 @@ bool same_contender(const Contender& a, const Contender& b) {
 void check_stage(const StageJob& job, const std::vector<Contender>& before) {
     const std::vector<Contender> all = plain_stage(job, before);
     const double middle = all.empty() ? 0.0 : all[all.size() / 2].bound;  // reached by that one
-    for (const double threshold : {-kInfinity, middle, std::nextafter(middle, kInfinity), kInfinity}) {
+    for (const double threshold :
+         {-kInfinity, middle, std::nextafter(middle, kInfinity), kInfinity}) {
         std::vector<Contender> expected;
         double expected_skipped = -1e300;
         for (const Contender& contender : all) {
@@ -180,7 +183,8 @@ void check_stage(const StageJob& job, const std::vector<Contender>& before) {
             double skipped = -1e300;
             left.resize(kernels->tighten_u8i8(job, threshold, left.data(), left.size(), &skipped));
             CHECK(same_bits(skipped, expected_skipped));
-            CHECK(std::equal(left.begin(), left.end(), expected.begin(), expected.end(), same_contender));
+            CHECK(std::equal(left.begin(), left.end(), expected.begin(), expected.end(),
+                             same_contender));
         }
     }
 }
@@ -200,16 +204,22 @@ TEST(tighten_u8i8_has_the_same_bounds_in_every_family) {
             for (std::size_t j = 0; j < row_bytes; j += 2) choose_pair(random, extreme, query + j);
             std::fill(query + row_bytes, query + kStageBytes, std::int8_t{0});
             if (!last) query[kStageBytes - 1] = 0;
-            const StageJob job{rows.data(),      row_bytes,        0x80000000u,
-                               query,            random.normal(),  1e-3 * random.uniform(),
-                               random.uniform(), random.between(-99999, 99999),
+            const StageJob job{rows.data(),
+                               row_bytes,
+                               0x80000000u,
+                               query,
+                               random.normal(),
+                               1e-3 * random.uniform(),
+                               random.uniform(),
+                               random.between(-99999, 99999),
                                last ? 0.0 : 10.0 * random.uniform()};
             for (const std::size_t count : {0, 1, 8, 9, 16, 40}) {
                 const Context context("row_bytes ", row_bytes, ", last ", last, ", count ", count);
                 std::vector<Contender> before(count);
                 for (Contender& contender : before) {
-                    contender = {job.first_position + static_cast<std::uint32_t>(random.below(kRows)),
-                                 random.between(-65534, 65534), random.between(-1000000, 1000000), 0.0};
+                    contender = {
+                        job.first_position + static_cast<std::uint32_t>(random.below(kRows)),
+                        random.between(-65534, 65534), random.between(-1000000, 1000000), 0.0};
                 }
                 check_stage(job, before);
             }

@@ -67,7 +67,8 @@ static inline __m256i hiernorm_cvtpd_epi32(__m512d a_f64x8) {
     double wide[8];
     int narrow[8];
     _mm512_storeu_pd(wide, a_f64x8);
-    for (int lane = 0; lane < 8; ++lane) narrow[lane] = static_cast<int>(std::nearbyint(wide[lane]));
+    for (int lane = 0; lane < 8; ++lane)
+        narrow[lane] = static_cast<int>(std::nearbyint(wide[lane]));
     return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(narrow));
 }
 #define _mm512_cvtpd_epi32(a) hiernorm_cvtpd_epi32(a)

@@ -74,7 +74,8 @@ class Group {
 
     void scan_tile(const Tile& tile) {
         for (std::uint32_t query = 0; query < count_; ++query) {
-            if (log_.size() < logged_ + tile.entries) log_.resize(logged_ + count_ * kTileEntries);
+            const std::size_t room = logged_ + tile.entries + kBlockEntries;
+            if (log_.size() < room) log_.resize(room + count_ * kTileEntries);
             const std::size_t added = passages_[query].scan(tile, log_.data() + logged_);
             if (added != 0) runs_.push_back({query, logged_, added});
             logged_ += added;

@@ -7,6 +7,20 @@
 namespace hiernorm {
 namespace {
 
+// For each mask of eight lanes, the lanes that are set, in order.
+struct LaneTable {
+    constexpr LaneTable() : lanes{} {
+        for (int mask = 0; mask < 256; ++mask) {
+            int count = 0;
+            for (std::uint8_t lane = 0; lane < 8; ++lane) {
+                if ((mask >> lane & 1) != 0) lanes[mask][count++] = lane;
+            }
+        }
+    }
+    alignas(8) std::uint8_t lanes[256][8];
+};
+constexpr LaneTable kLaneTable;
+
 struct Avx2Isa {
     struct Scores {
         __m256i low_i32x8, high_i32x8;
@@ -35,6 +49,28 @@ struct Avx2Isa {
     static bool any_above(const Scores& block, std::int32_t cut) {
         const __m256i larger_i32x8 = _mm256_max_epi32(block.low_i32x8, block.high_i32x8);
         return mask_of(_mm256_cmpgt_epi32(larger_i32x8, _mm256_set1_epi32(cut))) != 0;
+    }
+    // Moves the lanes above the cut to the front and stores them as candidates; no branch.
+    static std::size_t append_eight(__m256i scores_i32x8, __m256i cut_i32x8, std::uint32_t position,
+                                    Candidate* out) {
+        const std::uint32_t mask = mask_of(_mm256_cmpgt_epi32(scores_i32x8, cut_i32x8));
+        const __m256i lanes_i32x8 = _mm256_cvtepu8_epi32(
+            _mm_loadl_epi64(reinterpret_cast<const __m128i*>(kLaneTable.lanes[mask])));
+        const __m256i positions_u32x8 =
+            _mm256_add_epi32(lanes_i32x8, _mm256_set1_epi32(static_cast<std::int32_t>(position)));
+        const __m256i found_i32x8 = _mm256_permutevar8x32_epi32(scores_i32x8, lanes_i32x8);
+        const __m256i even_i32x8 = _mm256_unpacklo_epi32(positions_u32x8, found_i32x8);
+        const __m256i odd_i32x8 = _mm256_unpackhi_epi32(positions_u32x8, found_i32x8);
+        auto* to = reinterpret_cast<__m256i*>(out);
+        _mm256_storeu_si256(to, _mm256_permute2x128_si256(even_i32x8, odd_i32x8, 0x20));
+        _mm256_storeu_si256(to + 1, _mm256_permute2x128_si256(even_i32x8, odd_i32x8, 0x31));
+        return static_cast<std::size_t>(_mm_popcnt_u32(mask));
+    }
+    static std::size_t append(const Scores& block, std::int32_t cut, std::uint32_t position,
+                              Candidate* out) {
+        const __m256i cut_i32x8 = _mm256_set1_epi32(cut);
+        const std::size_t low = append_eight(block.low_i32x8, cut_i32x8, position, out);
+        return low + append_eight(block.high_i32x8, cut_i32x8, position + 8, out + low);
     }
     static Scores maximum(const Scores& a, const Scores& b) {
         return {_mm256_max_epi32(a.low_i32x8, b.low_i32x8),

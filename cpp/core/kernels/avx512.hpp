@@ -18,6 +18,25 @@ struct Avx512Common {
         return _mm512_cmpgt_epi32_mask(block_i32x16, _mm512_set1_epi32(cut));
     }
     static bool any_above(Scores block_i32x16, std::int32_t cut) { return above(block_i32x16, cut) != 0; }
+    // Moves the lanes above the cut to the front and stores them as candidates; no branch.
+    static std::size_t append(Scores block_i32x16, std::int32_t cut, std::uint32_t position,
+                              Candidate* out) {
+        const __mmask16 mask = _mm512_cmpgt_epi32_mask(block_i32x16, _mm512_set1_epi32(cut));
+        const __m512i lanes_i32x16 =
+            _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+        const __m512i positions_u32x16 = _mm512_maskz_compress_epi32(
+            mask,
+            _mm512_add_epi32(lanes_i32x16, _mm512_set1_epi32(static_cast<std::int32_t>(position))));
+        const __m512i found_i32x16 = _mm512_maskz_compress_epi32(mask, block_i32x16);
+        const __m512i first_i32x16 =
+            _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+        const __m512i second_i32x16 = _mm512_add_epi32(first_i32x16, _mm512_set1_epi32(8));
+        _mm512_storeu_si512(
+            out, _mm512_permutex2var_epi32(positions_u32x16, first_i32x16, found_i32x16));
+        _mm512_storeu_si512(
+            out + 8, _mm512_permutex2var_epi32(positions_u32x16, second_i32x16, found_i32x16));
+        return static_cast<std::size_t>(_mm_popcnt_u32(mask));
+    }
     static Scores maximum(Scores a_i32x16, Scores b_i32x16) {
         return _mm512_max_epi32(a_i32x16, b_i32x16);
     }

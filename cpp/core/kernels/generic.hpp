@@ -44,32 +44,53 @@ inline std::size_t append_candidates(const std::int32_t* scores, std::uint32_t m
     return count;
 }
 
-template <class Isa>
-std::size_t select_i32(const std::int32_t* scores, std::size_t entries, std::int32_t cut,
-                       std::uint32_t position, Candidate* out, std::int32_t* skipped) {
-    std::size_t count = 0;
-    std::size_t entry = 0;
+// Appends the entries with score > cut; `block_at(entry)` gives the scores of the block there.
+// Where candidates are frequent, testing each block for one mispredicts too often: such strips
+// append without a test. `out` has room for all entries and one block more.
+template <class Isa, class BlockAt>
+std::size_t sieve(const BlockAt& block_at, std::size_t entries, std::int32_t cut,
+                  std::uint32_t position, Candidate* out, std::int32_t* skipped) {
+    constexpr std::size_t kStripEntries = 8 * kBlockEntries;
+    constexpr std::ptrdiff_t kFrequent = 2;  // candidates in a strip
+    Candidate* const begin = out;
+    const std::size_t whole = entries / kBlockEntries * kBlockEntries;
     typename Isa::Scores best = Isa::splat(kLowest);
-    for (; entry + kBlockEntries <= entries; entry += kBlockEntries) {
-        const typename Isa::Scores block = Isa::load(scores + entry);
-        if (!Isa::any_above(block, cut)) {
-            best = Isa::maximum(best, block);
-            continue;
+    bool frequent = false;
+    for (std::size_t entry = 0; entry < whole;) {
+        const std::size_t stop = whole - entry < kStripEntries ? whole : entry + kStripEntries;
+        const Candidate* const strip = out;
+        for (; entry < stop; entry += kBlockEntries) {
+            const typename Isa::Scores block = block_at(entry);
+            if (!frequent && !Isa::any_above(block, cut)) {
+                best = Isa::maximum(best, block);
+                continue;
+            }
+            best = Isa::maximum_below(best, block, cut);
+            out += Isa::append(block, cut, position + static_cast<std::uint32_t>(entry), out);
         }
-        best = Isa::maximum_below(best, block, cut);
-        count += append_candidates(scores + entry, Isa::above(block, cut),
-                                   position + static_cast<std::uint32_t>(entry), out + count);
+        frequent = out - strip >= kFrequent;
     }
     std::int32_t largest = Isa::horizontal_maximum(best);
-    for (; entry < entries; ++entry) {
-        if (scores[entry] > cut) {
-            out[count++] = {position + static_cast<std::uint32_t>(entry), scores[entry]};
-        } else {
-            largest = larger(largest, scores[entry]);
+    if (whole < entries) {
+        alignas(64) std::int32_t scores[kBlockEntries];
+        Isa::store(scores, block_at(whole));
+        for (std::size_t i = 0; i < entries - whole; ++i) {
+            if (scores[i] > cut) {
+                *out++ = {position + static_cast<std::uint32_t>(whole + i), scores[i]};
+            } else {
+                largest = larger(largest, scores[i]);
+            }
         }
     }
     if (skipped != nullptr) *skipped = larger(*skipped, largest);
-    return count;
+    return static_cast<std::size_t>(out - begin);
+}
+
+template <class Isa>
+std::size_t select_i32(const std::int32_t* scores, std::size_t entries, std::int32_t cut,
+                       std::uint32_t position, Candidate* out, std::int32_t* skipped) {
+    return sieve<Isa>([scores](std::size_t entry) { return Isa::load(scores + entry); }, entries,
+                      cut, position, out, skipped);
 }
 
 template <class Isa, class Query>
@@ -87,43 +108,6 @@ std::int32_t score_blocks(const Query& query, const std::uint8_t* blocks, std::s
     if (entry < entries) Isa::store(scores + entry, query.score(blocks));
     for (; entry < entries; ++entry) largest = larger(largest, scores[entry]);
     return largest;
-}
-
-template <class Isa, class Query>
-std::size_t scan_blocks(const Query& query, const std::uint8_t* blocks, std::size_t entries,
-                        std::size_t block_bytes, std::int32_t cut, std::uint32_t position,
-                        const std::uint8_t* nearby, Candidate* out, std::int32_t* skipped) {
-    std::size_t count = 0;
-    std::size_t entry = 0;
-    typename Isa::Scores best = Isa::splat(*skipped);
-    alignas(64) std::int32_t scores[kBlockEntries];
-    for (; entry + kBlockEntries <= entries; entry += kBlockEntries) {
-        prefetch(blocks + kScanAhead);
-        const typename Isa::Scores block = query.score(blocks);
-        blocks += block_bytes;
-        if (!Isa::any_above(block, cut)) {
-            best = Isa::maximum(best, block);
-            continue;
-        }
-        best = Isa::maximum_below(best, block, cut);
-        Isa::store(scores, block);
-        const std::size_t added =
-            append_candidates(scores, Isa::above(block, cut),
-                              position + static_cast<std::uint32_t>(entry), out + count);
-        if (nearby != nullptr) {
-            for (std::size_t i = count; i < count + added; ++i) {
-                prefetch(nearby + (out[i].position - position) * kStageBytes);
-            }
-        }
-        count += added;
-    }
-    *skipped = Isa::horizontal_maximum(best);
-    if (entry < entries) {
-        Isa::store(scores, query.score(blocks));
-        count += select_i32<Isa>(scores, entries - entry, cut,
-                                 position + static_cast<std::uint32_t>(entry), out + count, skipped);
-    }
-    return count;
 }
 
 // Calls `use(query)` with the query's registers laid out for its number of groups: fixed sizes up
@@ -156,11 +140,21 @@ template <class Isa>
 std::size_t scan_u8i8(const std::uint8_t* blocks, std::size_t entries, const ScanQuery& query,
                       std::int32_t cut, std::uint32_t position, const std::uint8_t* nearby,
                       Candidate* out, std::int32_t* skipped) {
-    const std::size_t block_bytes = query.groups * kGroupSlots * kBlockEntries;
-    return with_query<Isa>(query, [&](const auto& fixed) {
-        return scan_blocks<Isa>(fixed, blocks, entries, block_bytes, cut, position, nearby, out,
-                                skipped);
+    const std::size_t slots = query.groups * kGroupSlots;
+    const std::size_t count = with_query<Isa>(query, [&](const auto& fixed) {
+        const auto block_at = [&fixed, blocks, slots](std::size_t entry) {
+            const std::uint8_t* block = blocks + entry * slots;
+            prefetch(block + kScanAhead);
+            return fixed.score(block);
+        };
+        return sieve<Isa>(block_at, entries, cut, position, out, skipped);
     });
+    if (nearby != nullptr) {
+        for (std::size_t i = 0; i < count; ++i) {
+            prefetch(nearby + (out[i].position - position) * kStageBytes);
+        }
+    }
+    return count;
 }
 
 template <class Isa>

@@ -73,8 +73,8 @@ struct Kernels {
     std::int32_t (*score_u8i8)(const std::uint8_t* blocks, std::size_t entries, const ScanQuery& query,
                        std::int32_t* scores);
 
-    // Appends the entries with score > cut to `out` (room for all) and returns their number;
-    // raises *skipped to the largest score among the others. `nearby`, if given, is an array of
+    // Appends the entries with score > cut to `out` (room for all and one block more, which may be
+    // overwritten) and returns their number; raises *skipped to the largest score among the others. `nearby`, if given, is an array of
     // 64-byte rows, one per entry; the rows of the candidates are prefetched.
     std::size_t (*scan_u8i8)(const std::uint8_t* blocks, std::size_t entries,
                              const ScanQuery& query, std::int32_t cut, std::uint32_t position,

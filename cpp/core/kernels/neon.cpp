@@ -35,6 +35,12 @@ struct NeonIsa : PortableCoding {
     static bool any_above(const Scores& block, std::int32_t cut) {
         return horizontal_maximum(block) > cut;
     }
+    static std::size_t append(const Scores& block, std::int32_t cut, std::uint32_t position,
+                              Candidate* out) {
+        std::int32_t scores[kBlockEntries];
+        store(scores, block);
+        return append_candidates(scores, above(block, cut), position, out);
+    }
     static Scores maximum(const Scores& a, const Scores& b) {
         Scores best;
         for (int part = 0; part < 4; ++part) best.i32x4[part] = vmaxq_s32(a.i32x4[part], b.i32x4[part]);

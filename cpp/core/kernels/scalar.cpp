@@ -31,6 +31,12 @@ struct ScalarIsa : PortableCoding {
         return mask;
     }
     static bool any_above(const Scores& block, std::int32_t cut) { return above(block, cut) != 0; }
+    static std::size_t append(const Scores& block, std::int32_t cut, std::uint32_t position,
+                              Candidate* out) {
+        std::int32_t scores[kBlockEntries];
+        store(scores, block);
+        return append_candidates(scores, above(block, cut), position, out);
+    }
     static Scores maximum(Scores a, const Scores& b) {
         for (std::size_t i = 0; i < kBlockEntries; ++i) a[i] = std::max(a[i], b[i]);
         return a;
