@@ -13,10 +13,10 @@
 from importlib.metadata import version as _version
 
 from hiernorm import reference
-from hiernorm._core import available_isas, isa
 from hiernorm.certificate import Certificate, QueryCertificate
 from hiernorm.hits import Hits, RangeHits, Verification
 from hiernorm.index import Index
+from hiernorm.instruction_sets import available_isas, isa
 from hiernorm.normalize import normalize
 
 __version__ = _version("hiernorm")
