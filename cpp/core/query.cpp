@@ -127,6 +127,7 @@ void CodedQuery::encode_major(const Kernels& kernels, const Fit& fit, const Tile
         major_codes_[fit.major] = static_cast<std::int8_t>(tail_code_);
     }
     scale_ = fit.major_step * step;
+    inverse_scale_ = 1.0 / scale_;
 
     half_corrections_.assign(2 * runs, 0);
     std::vector<std::int32_t>& halves = stage_corrections_;  // scratch until encode_minor
@@ -172,15 +173,15 @@ void CodedQuery::encode_minor(const Kernels& kernels, const Fit& fit) {
     minor_scale_ = fit.minor_step * step;
 }
 
-// One unit is given away so that the rounding of this line cannot matter: |x| < 2^31, hence the
-// quotient errs by far less than 1.
+// Two units are given away: one for rounding towards zero, one so that the rounding of the product
+// cannot matter; it is below 2^31 in size, so it errs by far less than 1.
 std::int32_t CodedQuery::cut(double threshold, double slack) const {
     constexpr auto lowest = std::numeric_limits<std::int32_t>::min();
     constexpr auto highest = std::numeric_limits<std::int32_t>::max();
-    const double x = std::floor((threshold - slack) / scale_ - 1.0);
-    if (!(x > lowest)) return lowest;
-    if (x >= highest) return highest;
-    return static_cast<std::int32_t>(x);
+    const double x = (threshold - slack) * inverse_scale_;
+    if (!(x > double{lowest} + 2.0)) return lowest;
+    if (x >= double{highest}) return highest - 2;
+    return static_cast<std::int32_t>(x) - 2;
 }
 
 }  // namespace hiernorm

@@ -104,6 +104,7 @@ class CodedQuery {
     const QueryView* view_ = nullptr;
     bool soft_ = false;
     double scale_ = 1.0;
+    double inverse_scale_ = 1.0;
     double major_error_ = 0.0;
     std::int32_t tail_code_ = 0;
     std::vector<std::int8_t> major_codes_;

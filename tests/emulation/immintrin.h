@@ -18,6 +18,9 @@ typedef simde__mmask16 hiernorm_mmask16;
 #undef _mm512_madd_epi16
 #define _mm512_madd_epi16(a, b) simde_mm512_madd_epi16(a, b)
 
+#undef _mm_popcnt_u32
+#define _mm_popcnt_u32(a) __builtin_popcount(a)
+
 #if !defined(_mm512_reduce_max_epi32)
 static inline int hiernorm_reduce_max_epi32(__m512i a_i32x16) {
     int values[16];

@@ -63,16 +63,18 @@ void Passage::prefetch_row(std::uint32_t position) const {
 
 std::size_t Passage::scan(const Tile& tile, Candidate* out) {
     if (answer_->results.missing() != 0) return seed_from_scratch(tile, out);
-    std::int32_t skipped = kDone;
     const std::uint8_t* nearby = nullptr;
     if (store_->fit().stages[0].bytes == kStageBytes) {
         nearby = tile.chunk.stage_codes[0].data() + tile.first * kStageBytes;
     }
+    // Exact search need not know the largest score it skips: the cut bounds it, and what the cut
+    // proves is below the threshold. Soft mode must know.
+    const std::int32_t cut = coded_.cut(threshold_, scan_slack(tile.norms));
+    std::int32_t skipped = kDone;
     const std::size_t count = kernels_->scan_u8i8(
         tile.chunk.major_codes.data() + tile.first * store_->fit().slots(), tile.entries,
-        coded_.scan(), coded_.cut(threshold_, scan_slack(tile.norms)), tile.position, nearby, out,
-        &skipped);
-    skip_scores(skipped, tile.norms);
+        coded_.scan(), cut, tile.position, nearby, out, soft_ ? &skipped : nullptr);
+    if (count < tile.entries) skip_scores(soft_ ? skipped : cut, tile.norms);
     if (count != 0) settle_better_majors(out, count);
     return count;
 }

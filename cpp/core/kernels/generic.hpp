@@ -46,8 +46,9 @@ inline std::size_t append_candidates(const std::int32_t* scores, std::uint32_t m
 
 // Appends the entries with score > cut; `block_at(entry)` gives the scores of the block there.
 // Where candidates are frequent, testing each block for one mispredicts too often: such strips
-// append without a test. `out` has room for all entries and one block more.
-template <class Isa, class BlockAt>
+// append without a test. `out` has room for all entries and one block more. The largest score among
+// the others is only looked for if Track.
+template <class Isa, bool Track, class BlockAt>
 std::size_t sieve(const BlockAt& block_at, std::size_t entries, std::int32_t cut,
                   std::uint32_t position, Candidate* out, std::int32_t* skipped) {
     constexpr std::size_t kStripEntries = 8 * kBlockEntries;
@@ -62,10 +63,10 @@ std::size_t sieve(const BlockAt& block_at, std::size_t entries, std::int32_t cut
         for (; entry < stop; entry += kBlockEntries) {
             const typename Isa::Scores block = block_at(entry);
             if (!frequent && !Isa::any_above(block, cut)) {
-                best = Isa::maximum(best, block);
+                if constexpr (Track) best = Isa::maximum(best, block);
                 continue;
             }
-            best = Isa::maximum_below(best, block, cut);
+            if constexpr (Track) best = Isa::maximum_below(best, block, cut);
             out += Isa::append(block, cut, position + static_cast<std::uint32_t>(entry), out);
         }
         frequent = out - strip >= kFrequent;
@@ -82,8 +83,16 @@ std::size_t sieve(const BlockAt& block_at, std::size_t entries, std::int32_t cut
             }
         }
     }
-    if (skipped != nullptr) *skipped = larger(*skipped, largest);
+    if constexpr (Track) *skipped = larger(*skipped, largest);
     return static_cast<std::size_t>(out - begin);
+}
+
+template <class Isa, class BlockAt>
+std::size_t sieve(const BlockAt& block_at, std::size_t entries, std::int32_t cut,
+                  std::uint32_t position, Candidate* out, std::int32_t* skipped) {
+    return skipped != nullptr
+               ? sieve<Isa, true>(block_at, entries, cut, position, out, skipped)
+               : sieve<Isa, false>(block_at, entries, cut, position, out, nullptr);
 }
 
 template <class Isa>

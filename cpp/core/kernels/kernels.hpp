@@ -16,7 +16,7 @@
 namespace hiernorm {
 
 inline constexpr std::size_t kBlockEntries = 16;
-inline constexpr std::size_t kTileEntries = 1024;   // unit of one scan call and of the measured norms
+inline constexpr std::size_t kTileEntries = 2048;   // unit of one scan call and of the measured norms
 inline constexpr std::size_t kGroupSlots = 4;
 inline constexpr std::size_t kRunGroups = 8;        // groups whose int16 partial sums may not overflow
 inline constexpr std::size_t kStageBytes = 64;      // minor codes read at a time
@@ -80,7 +80,7 @@ struct Kernels {
                              const ScanQuery& query, std::int32_t cut, std::uint32_t position,
                              const std::uint8_t* nearby, Candidate* out, std::int32_t* skipped);
 
-    // The same on scores that are known already; `skipped` may be null.
+    // The same on scores that are known already. `skipped` may be null in both.
     std::size_t (*select_i32)(const std::int32_t* scores, std::size_t entries, std::int32_t cut,
                               std::uint32_t position, Candidate* out, std::int32_t* skipped);
 
