@@ -63,10 +63,10 @@ class Scale:
     points: tuple[Point, ...]
     plain_size: int
     queries: int = 1024
-    rounds: int = 7
-    seconds: float = 0.3
+    rounds: int = 5
+    seconds: float = 0.2
     """Time of one method in one round, where the method is fast enough."""
-    slow_seconds: float = 10.0
+    slow_seconds: float = 4.0
     """Time of one method in one group: a slow method sits out the later rounds."""
     graph_limit: int | None = None
     """Largest database for which hnswlib is built."""
