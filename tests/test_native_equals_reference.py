@@ -23,7 +23,7 @@ from support import (
 )
 from worst_cases import CASES, right_answer, worst_case
 
-SIZES = (1, 15, 16, 17, 1023, 1024, 1025)
+SIZES = (1, 15, 16, 17, 1023, 1024, 1025, 2047, 2048, 2049)
 DIMS = (2, 3, 5, 17, 63, 64, 65, 79, 80, 129, 130, 200, 767, 1536)
 
 

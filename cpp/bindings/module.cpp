@@ -48,47 +48,45 @@ class NewArray {
     nb::capsule owner_;
 };
 
-// ids (m, k), scores (m, k), work (m, 3), skipped bound (m,), entries. Missing hits: -1, -inf.
+// Work (m, 3) and skipped bound (m,) of all answers.
+nb::tuple reports_to_python(const std::vector<Answer>& answers) {
+    NewArray<std::int64_t, 2> work(answers.size(), 3);
+    NewArray<double, 1> skipped(answers.size());
+    for (std::size_t i = 0; i < answers.size(); ++i) {
+        const Report& report = answers[i].report;
+        work.data()[i * 3] = static_cast<std::int64_t>(report.sifted);
+        work.data()[i * 3 + 1] = static_cast<std::int64_t>(report.tightened);
+        work.data()[i * 3 + 2] = static_cast<std::int64_t>(report.settled);
+        skipped.data()[i] = report.skipped_bound;
+    }
+    return nb::make_tuple(work.to_python(), skipped.to_python());
+}
+
+// ids (m, k), scores (m, k), work, skipped bound, entries. Missing hits: -1, -inf.
 nb::tuple top_k_to_python(std::vector<Answer>& answers, std::size_t k, std::size_t entries) {
-    const std::size_t count = answers.size();
-    NewArray<std::int64_t, 2> ids(count, k);
-    NewArray<double, 2> scores(count, k);
-    NewArray<std::int64_t, 2> work(count, 3);
-    NewArray<double, 1> skipped(count);
-    for (std::size_t i = 0; i < count; ++i) {
+    NewArray<std::int64_t, 2> ids(answers.size(), k);
+    NewArray<double, 2> scores(answers.size(), k);
+    for (std::size_t i = 0; i < answers.size(); ++i) {
         const std::vector<Hit>& hits = answers[i].results.sorted();
         for (std::size_t j = 0; j < k; ++j) {
             ids.data()[i * k + j] = j < hits.size() ? hits[j].id : -1;
             scores.data()[i * k + j] = j < hits.size() ? hits[j].score : -kInfinity;
         }
-        const Report& report = answers[i].report;
-        work.data()[i * 3] = static_cast<std::int64_t>(report.sifted);
-        work.data()[i * 3 + 1] = static_cast<std::int64_t>(report.tightened);
-        work.data()[i * 3 + 2] = static_cast<std::int64_t>(report.settled);
-        skipped.data()[i] = report.skipped_bound;
     }
-    return nb::make_tuple(ids.to_python(), scores.to_python(), work.to_python(),
-                          skipped.to_python(), entries);
+    const nb::tuple reports = reports_to_python(answers);
+    return nb::make_tuple(ids.to_python(), scores.to_python(), reports[0], reports[1], entries);
 }
 
-// offsets (m + 1,), ids, scores, work (m, 3), skipped bound (m,), entries.
+// offsets (m + 1,), ids, scores, work, skipped bound, entries.
 nb::tuple range_to_python(std::vector<Answer>& answers, std::size_t entries) {
-    const std::size_t count = answers.size();
-    NewArray<std::int64_t, 1> offsets(count + 1);
-    NewArray<std::int64_t, 2> work(count, 3);
-    NewArray<double, 1> skipped(count);
+    NewArray<std::int64_t, 1> offsets(answers.size() + 1);
     offsets.data()[0] = 0;
-    for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t i = 0; i < answers.size(); ++i) {
         offsets.data()[i + 1] =
             offsets.data()[i] + static_cast<std::int64_t>(answers[i].results.size());
-        const Report& report = answers[i].report;
-        work.data()[i * 3] = static_cast<std::int64_t>(report.sifted);
-        work.data()[i * 3 + 1] = static_cast<std::int64_t>(report.tightened);
-        work.data()[i * 3 + 2] = static_cast<std::int64_t>(report.settled);
-        skipped.data()[i] = report.skipped_bound;
     }
-    NewArray<std::int64_t, 1> ids(offsets.data()[count]);
-    NewArray<double, 1> scores(offsets.data()[count]);
+    NewArray<std::int64_t, 1> ids(offsets.data()[answers.size()]);
+    NewArray<double, 1> scores(offsets.data()[answers.size()]);
     std::size_t at = 0;
     for (Answer& answer : answers) {
         for (const Hit& hit : answer.results.sorted()) {
@@ -96,8 +94,9 @@ nb::tuple range_to_python(std::vector<Answer>& answers, std::size_t entries) {
             scores.data()[at++] = hit.score;
         }
     }
-    return nb::make_tuple(offsets.to_python(), ids.to_python(), scores.to_python(),
-                          work.to_python(), skipped.to_python(), entries);
+    const nb::tuple reports = reports_to_python(answers);
+    return nb::make_tuple(offsets.to_python(), ids.to_python(), scores.to_python(), reports[0],
+                          reports[1], entries);
 }
 
 Settings make_settings(std::size_t dim, bool cosine, const std::string& engine, double alpha) {
@@ -266,11 +265,12 @@ NB_MODULE(_core, m) {
         .def("rotation", &fit_rotation);
 
     nb::class_<Index>(m, "Index")
-        .def("__init__",
-             [](Index* self, std::size_t dim, bool cosine, const std::string& engine, double alpha) {
-                 new (self) Index(make_settings(dim, cosine, engine, alpha));
-             },
-             "dim"_a, "cosine"_a, "engine"_a, "alpha"_a)
+        .def(
+            "__init__",
+            [](Index* self, std::size_t dim, bool cosine, const std::string& engine, double alpha) {
+                new (self) Index(make_settings(dim, cosine, engine, alpha));
+            },
+            "dim"_a, "cosine"_a, "engine"_a, "alpha"_a)
         .def("__len__", &Index::size)
         .def_prop_ro("nbytes", &Index::nbytes)
         .def("fit", &Index::fit)

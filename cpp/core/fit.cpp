@@ -107,9 +107,9 @@ TileNorms measure_entry(const Fit& fit, const double* view, double view_error) {
 TileNorms encode_entry(const Fit& fit, const double* view, double view_error,
                        const EntryCodes& codes) {
     TileNorms norms = measure_entry(fit, view, view_error);
-    const CodedPart major = encode_part(
-        view, fit.major, fit.major_step,
-        [&](std::size_t j, std::uint8_t byte) { codes.major[slot_offset(j)] = byte; });
+    const CodedPart major =
+        encode_part(view, fit.major, fit.major_step,
+                    [&](std::size_t j, std::uint8_t byte) { codes.major[slot_offset(j)] = byte; });
     norms.major_residual = std::sqrt(major.residual) * kRoundUp + view_error;
     norms.major_coded = std::sqrt(major.coded) * kRoundUp;
 
@@ -131,9 +131,8 @@ TileNorms encode_entry(const Fit& fit, const double* view, double view_error,
         minor.coded += part.coded;
         if (s + 1 < fit.stages.size()) {
             const std::size_t next = fit.stages[s + 1].first;
-            bytes[stage.dims] =
-                tail_code(norm_of(view + next, fit.dim - next) + view_error, fit.tail_step,
-                          norms.stage_tail);
+            bytes[stage.dims] = tail_code(norm_of(view + next, fit.dim - next) + view_error,
+                                          fit.tail_step, norms.stage_tail);
         }
     }
     norms.minor_residual = std::sqrt(minor.residual) * kRoundUp + view_error;

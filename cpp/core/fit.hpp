@@ -20,7 +20,7 @@ struct Fit {
     std::size_t dim = 0;
     std::size_t major = 0;
     Metric metric = Metric::kInnerProduct;
-    bool entry_tails = false;     // a slot of the major codes holds each entry's own tail norm
+    bool entry_tails = false;  // a slot of the major codes holds each entry's own tail norm
     double major_step = 1.0;
     double minor_step = 1.0;
     double tail_step = 1.0;       // of the tail norms, rounded up to multiples of it
@@ -47,7 +47,7 @@ struct Fit {
     static constexpr std::size_t kStageDims = kStageBytes - 1;
 };
 
-inline constexpr int kCodeLimit = 127;    // codes lie in [-127, 127] and are stored plus kCodeOffset
+inline constexpr int kCodeLimit = 127;  // codes lie in [-127, 127] and are stored plus kCodeOffset
 inline constexpr int kCodeOffset = 128;
 inline constexpr int kTailLimit = 255;
 
@@ -66,9 +66,9 @@ struct TileNorms {
     double minor_residual = 0.0;  // the same over the minor
     double major_coded = 0.0;     // |step c| over the major
     double minor_coded = 0.0;
-    double tail = 0.0;            // norm of the minor
-    double uncoded_tail = 0.0;    // the part of it that no slot of the major codes covers
-    double stage_tail = 0.0;      // what stage tail codes could not express
+    double tail = 0.0;          // norm of the minor
+    double uncoded_tail = 0.0;  // the part of it that no slot of the major codes covers
+    double stage_tail = 0.0;    // what stage tail codes could not express
 
     void include(const TileNorms& other);
 };

@@ -94,7 +94,8 @@ class Index {
                     std::size_t count, std::size_t threads, std::size_t batch_size,
                     std::vector<Answer>& answers) const;
     void search_group(const Kernels&, const Job&, const float* queries, std::span<Answer>) const;
-    void search_group_all(const Kernels&, const Job&, const float* queries, std::span<Answer>) const;
+    void search_group_all(const Kernels&, const Job&, const float* queries,
+                          std::span<Answer>) const;
     void check_rows(const char* what, const float* rows, std::size_t count) const;
 
     Settings settings_;

@@ -61,8 +61,8 @@ void QueryView::prepare(const Kernels& kernels, const Fit& fit, const ExactQuery
     values.resize(fit.dim);
     if (fit.rotated()) {
         for (std::size_t r = 0; r < fit.dim; ++r) {
-            values[r] = kernels.dot_f32(exact.values().data(), fit.rotation.data() + r * fit.dim,
-                                        fit.dim);
+            values[r] =
+                kernels.dot_f32(exact.values().data(), fit.rotation.data() + r * fit.dim, fit.dim);
         }
     } else {
         std::copy_n(exact.values().begin(), fit.dim, values.begin());
@@ -114,7 +114,8 @@ void CodedQuery::encode_major(const Kernels& kernels, const Fit& fit, const Tile
     if (fit.entry_tails) values[fit.major] = tail;
     const double partial = half_norm * root_up(half_squares) + kTailLimit * tail;
     const double room = kPartialLimit - 2.0 * half_norm - kTailLimit;
-    const double smallest_step = std::max(step_for_pairs(largest_pair(values.data(), slots)), partial / room);
+    const double smallest_step =
+        std::max(step_for_pairs(largest_pair(values.data(), slots)), partial / room);
     const double step = smallest_step > 0.0 ? smallest_step * kRoundUp : 1.0;
 
     major_codes_.assign(slots, 0);

@@ -47,7 +47,8 @@ struct QueryView {
     std::vector<double> values;
     double major_norm = 0.0;
     double minor_norm = 0.0;
-    double margin = 0.0;  // times TileNorms::norm: rounding of scores, of the rotation, of the bounds
+    double margin =
+        0.0;  // times TileNorms::norm: rounding of scores, of the rotation, of the bounds
 
     void prepare(const Kernels& kernels, const Fit& fit, const ExactQuery& exact);
 };

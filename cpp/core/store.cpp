@@ -27,7 +27,8 @@ Chunk& Store::chunk_with_room(std::size_t position, std::size_t entries) {
     const std::size_t have = chunk.ids.capacity();
     const std::size_t need = std::min(kChunkEntries, used + entries);
     if (need <= have) return chunk;
-    const std::size_t room = round_up(std::min(kChunkEntries, std::max(need, 2 * have)), kBlockEntries);
+    const std::size_t room =
+        round_up(std::min(kChunkEntries, std::max(need, 2 * have)), kBlockEntries);
     chunk.rows.grow(room * dim_);
     chunk.tiles.resize((room + kTileEntries - 1) / kTileEntries);
     if (layout_ == Layout::kCodes) {
@@ -51,7 +52,8 @@ void Store::write(std::size_t ahead, const float* rows, const std::int64_t* ids,
         if (i == 0 || position % kChunkEntries == 0) {
             chunk_with_room(position, count - i + more_to_come);
         }
-        write_entry(position, rows + i * dim_, ids[i], views == nullptr ? nullptr : views + i * dim_);
+        write_entry(position, rows + i * dim_, ids[i],
+                    views == nullptr ? nullptr : views + i * dim_);
     }
 }
 

@@ -9,8 +9,8 @@
 //
 // A group of queries goes through steps 1 to 4 together, a few tiles at a time: the codes of a tile
 // serve all queries while they are in the cache. What passes the scan is appended to a log, and
-// steps 3 and 4 read it when the minor codes asked for meanwhile have arrived. Every step raises the
-// threshold for the tiles that follow. Whatever is ruled out leaves its certified bound in
+// steps 3 and 4 read it when the minor codes asked for meanwhile have arrived. Every step raises
+// the threshold for the tiles that follow. Whatever is ruled out leaves its certified bound in
 // Report::skipped_bound.
 #include <algorithm>
 #include <vector>

@@ -17,15 +17,16 @@ struct Job {
     std::size_t k = 1;
     bool range = false;
     double threshold = 0.0;
-    bool soft = false;   // `beta` stands in for the minor's share in the first bound
+    bool soft = false;  // `beta` stands in for the minor's share in the first bound
     double beta = 0.0;
 };
 
 // What one query's search did and proved.
 struct Report {
-    std::uint64_t sifted = 0;     // entries whose major could not rule them out (phase 2)
-    std::uint64_t tightened = 0;  // of those, entries that the minor codes could not rule out either
-    std::uint64_t settled = 0;    // canonical scores computed: float32 rows read
+    std::uint64_t sifted = 0;  // entries whose major could not rule them out (phase 2)
+    std::uint64_t tightened =
+        0;                      // of those, entries that the minor codes could not rule out either
+    std::uint64_t settled = 0;  // canonical scores computed: float32 rows read
     double skipped_bound = -kInfinity;  // no entry without a canonical score scores higher
 };
 

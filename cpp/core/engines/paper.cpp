@@ -93,7 +93,7 @@ class PaperSearch {
     // float32 products and sums over K dimensions, and the rounding of the inputs to float32.
     double rounding_of_scores(const TileNorms& tile) const {
         const double steps = static_cast<double>(store_.fit().major) + 4.0;
-        const double tiny = steps * 0x1p-149;  // products that underflow
+        const double tiny = steps * 0x1p-149;                       // products that underflow
         if (view_.major_norm * tile.norm > 1e37) return kInfinity;  // sums that may overflow
         return 1.01 * steps * kFloatEpsilon * view_.major_norm * tile.norm + tiny +
                view_.margin * tile.norm;

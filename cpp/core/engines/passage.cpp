@@ -88,8 +88,8 @@ std::size_t Passage::seed_from_scratch(const Tile& tile, Candidate* out) {
                              tile.entries, coded_.scan(), scores_.data());
     const std::size_t wanted = std::min(answer_->results.missing(), tile.entries);
     const std::int32_t bar = wanted == 1 ? largest : nth_largest(wanted, tile.entries);
-    std::size_t count = kernels_->select_i32(scores_.data(), tile.entries, bar - 1, tile.position,
-                                             out, nullptr);
+    std::size_t count =
+        kernels_->select_i32(scores_.data(), tile.entries, bar - 1, tile.position, out, nullptr);
     for (std::size_t i = 0; i < count; ++i) prefetch_row(out[i].position);
     for (std::size_t i = 0; i < count && answer_->results.missing() != 0; ++i) {
         settle_seed(out[i].position, out[i].score);
@@ -192,7 +192,8 @@ std::size_t Passage::sift(const Chunk& chunk, const TileNorms& norms, const Cand
 // Step 4: rules out contenders stage by stage.
 std::size_t Passage::tighten(const Chunk& chunk, const TileNorms& norms, std::size_t count) {
     const std::vector<Fit::Stage>& stages = store_->fit().stages;
-    const auto first = static_cast<std::uint32_t>(contenders_[0].position / kChunkEntries * kChunkEntries);
+    const auto first =
+        static_cast<std::uint32_t>(contenders_[0].position / kChunkEntries * kChunkEntries);
     for (std::size_t stage = 0; stage < stages.size() && count != 0; ++stage) {
         StageJob job = coded_.stage_job(stage, norms);
         job.rows = chunk.stage_codes[stage].data();

@@ -82,7 +82,8 @@ struct Avx2Isa {
     }
     static Scores maximum_below(const Scores& a, const Scores& b, std::int32_t cut) {
         const __m256i cut_i32x8 = _mm256_set1_epi32(cut);
-        return maximum(a, {unless_above(b.low_i32x8, cut_i32x8), unless_above(b.high_i32x8, cut_i32x8)});
+        return maximum(
+            a, {unless_above(b.low_i32x8, cut_i32x8), unless_above(b.high_i32x8, cut_i32x8)});
     }
     static std::int32_t horizontal_maximum(const Scores& block) {
         const __m256i larger_i32x8 = _mm256_max_epi32(block.low_i32x8, block.high_i32x8);
@@ -97,8 +98,8 @@ struct Avx2Isa {
     static void add_group(const std::uint8_t* line, __m256i query_i8x32, __m256i& low_i16x16,
                           __m256i& high_i16x16) {
         const auto* from = reinterpret_cast<const __m256i*>(line);
-        low_i16x16 = _mm256_add_epi16(
-            low_i16x16, _mm256_maddubs_epi16(_mm256_load_si256(from), query_i8x32));
+        low_i16x16 = _mm256_add_epi16(low_i16x16,
+                                      _mm256_maddubs_epi16(_mm256_load_si256(from), query_i8x32));
         high_i16x16 = _mm256_add_epi16(
             high_i16x16, _mm256_maddubs_epi16(_mm256_load_si256(from + 1), query_i8x32));
     }
@@ -148,12 +149,13 @@ struct Avx2Isa {
                 __m256i low_i16x16 = start_of_run(query, first / kRunGroups);
                 __m256i high_i16x16 = low_i16x16;
                 for (std::size_t group = first; group < last; ++group) {
-                    add_group(block + group * 64, query_group(query, group), low_i16x16, high_i16x16);
+                    add_group(block + group * 64, query_group(query, group), low_i16x16,
+                              high_i16x16);
                 }
-                sums.low_i32x8 = _mm256_add_epi32(sums.low_i32x8,
-                                                  _mm256_madd_epi16(low_i16x16, ones_i16x16));
-                sums.high_i32x8 = _mm256_add_epi32(sums.high_i32x8,
-                                                   _mm256_madd_epi16(high_i16x16, ones_i16x16));
+                sums.low_i32x8 =
+                    _mm256_add_epi32(sums.low_i32x8, _mm256_madd_epi16(low_i16x16, ones_i16x16));
+                sums.high_i32x8 =
+                    _mm256_add_epi32(sums.high_i32x8, _mm256_madd_epi16(high_i16x16, ones_i16x16));
             }
             return sums;
         }
@@ -190,8 +192,8 @@ struct Avx2Isa {
     }
     static Lanes add_lanes(Lanes lanes, const double* query, const float* row) {
         for (int part = 0; part < 4; ++part) {
-            const __m256d product_f64x4 = _mm256_mul_pd(_mm256_loadu_pd(query + 4 * part),
-                                                        _mm256_cvtps_pd(_mm_loadu_ps(row + 4 * part)));
+            const __m256d product_f64x4 = _mm256_mul_pd(
+                _mm256_loadu_pd(query + 4 * part), _mm256_cvtps_pd(_mm_loadu_ps(row + 4 * part)));
             lanes.f64x4[part] = _mm256_add_pd(lanes.f64x4[part], product_f64x4);
         }
         return lanes;
@@ -201,8 +203,8 @@ struct Avx2Isa {
                                        _mm256_add_pd(lanes.f64x4[1], lanes.f64x4[3])));
     }
     static double fold_four(__m256d four_f64x4) {
-        const __m128d two_f64x2 = _mm_add_pd(_mm256_castpd256_pd128(four_f64x4),
-                                             _mm256_extractf128_pd(four_f64x4, 1));
+        const __m128d two_f64x2 =
+            _mm_add_pd(_mm256_castpd256_pd128(four_f64x4), _mm256_extractf128_pd(four_f64x4, 1));
         return _mm_cvtsd_f64(_mm_add_sd(two_f64x2, _mm_unpackhi_pd(two_f64x2, two_f64x2)));
     }
 

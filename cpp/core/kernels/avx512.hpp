@@ -13,11 +13,15 @@ struct Avx512Common {
 
     static Scores splat(std::int32_t value) { return _mm512_set1_epi32(value); }
     static Scores load(const std::int32_t* scores) { return _mm512_loadu_si512(scores); }
-    static void store(std::int32_t* out, Scores block_i32x16) { _mm512_storeu_si512(out, block_i32x16); }
+    static void store(std::int32_t* out, Scores block_i32x16) {
+        _mm512_storeu_si512(out, block_i32x16);
+    }
     static std::uint32_t above(Scores block_i32x16, std::int32_t cut) {
         return _mm512_cmpgt_epi32_mask(block_i32x16, _mm512_set1_epi32(cut));
     }
-    static bool any_above(Scores block_i32x16, std::int32_t cut) { return above(block_i32x16, cut) != 0; }
+    static bool any_above(Scores block_i32x16, std::int32_t cut) {
+        return above(block_i32x16, cut) != 0;
+    }
     // Moves the lanes above the cut to the front and stores them as candidates; no branch.
     static std::size_t append(Scores block_i32x16, std::int32_t cut, std::uint32_t position,
                               Candidate* out) {
@@ -92,8 +96,8 @@ struct Avx512Common {
     static double fold_coding_lanes(CodingLanes lanes_f64x8) {
         const __m256d four_f64x4 = _mm256_add_pd(_mm512_castpd512_pd256(lanes_f64x8),
                                                  _mm512_extractf64x4_pd(lanes_f64x8, 1));
-        const __m128d two_f64x2 = _mm_add_pd(_mm256_castpd256_pd128(four_f64x4),
-                                             _mm256_extractf128_pd(four_f64x4, 1));
+        const __m128d two_f64x2 =
+            _mm_add_pd(_mm256_castpd256_pd128(four_f64x4), _mm256_extractf128_pd(four_f64x4, 1));
         return _mm_cvtsd_f64(_mm_add_sd(two_f64x2, _mm_unpackhi_pd(two_f64x2, two_f64x2)));
     }
 
@@ -101,9 +105,9 @@ struct Avx512Common {
                                 float* scores) {
         __m512 sum_f32x16 = _mm512_setzero_ps();
         for (std::size_t j = 0; j < dims; ++j) {
-            sum_f32x16 = _mm512_add_ps(
-                sum_f32x16,
-                _mm512_mul_ps(_mm512_set1_ps(query[j]), _mm512_loadu_ps(block + j * kBlockEntries)));
+            sum_f32x16 = _mm512_add_ps(sum_f32x16,
+                                       _mm512_mul_ps(_mm512_set1_ps(query[j]),
+                                                     _mm512_loadu_ps(block + j * kBlockEntries)));
         }
         _mm512_storeu_ps(scores, sum_f32x16);
     }

@@ -29,8 +29,8 @@ struct Avx512VnniIsa : Avx512Common {
         Scores score(const std::uint8_t* block) const {
             __m512i sums_i32x16 = splat(-query.correction);
             for (std::size_t group = 0; group < query.groups; ++group) {
-                sums_i32x16 = _mm512_dpbusd_epi32(sums_i32x16, _mm512_loadu_si512(block + group * 64),
-                                                  query_group(query, group));
+                sums_i32x16 = _mm512_dpbusd_epi32(
+                    sums_i32x16, _mm512_loadu_si512(block + group * 64), query_group(query, group));
             }
             return sums_i32x16;
         }

@@ -90,9 +90,8 @@ std::size_t sieve(const BlockAt& block_at, std::size_t entries, std::int32_t cut
 template <class Isa, class BlockAt>
 std::size_t sieve(const BlockAt& block_at, std::size_t entries, std::int32_t cut,
                   std::uint32_t position, Candidate* out, std::int32_t* skipped) {
-    return skipped != nullptr
-               ? sieve<Isa, true>(block_at, entries, cut, position, out, skipped)
-               : sieve<Isa, false>(block_at, entries, cut, position, out, nullptr);
+    return skipped != nullptr ? sieve<Isa, true>(block_at, entries, cut, position, out, skipped)
+                              : sieve<Isa, false>(block_at, entries, cut, position, out, nullptr);
 }
 
 template <class Isa>
@@ -175,7 +174,8 @@ std::size_t tighten_u8i8(const StageJob& job, double threshold, Contender* conte
     double largest = *skipped;
     for (std::size_t i = 0; i < count; ++i) {
         if (i + kAhead < count) {
-            prefetch(job.rows + (contenders[i + kAhead].position - job.first_position) * job.row_bytes);
+            prefetch(job.rows +
+                     (contenders[i + kAhead].position - job.first_position) * job.row_bytes);
         }
         Contender contender = contenders[i];
         const std::uint8_t* row =
@@ -285,9 +285,9 @@ void score_f32(const float* blocks, std::size_t entries, const float* query, std
 
 template <class Isa>
 constexpr Kernels make_kernels(std::string_view name) {
-    return Kernels{name,         score_u8i8<Isa>,  scan_u8i8<Isa>,
-                   select_i32<Isa>, tighten_u8i8<Isa>, dot_f32<Isa>,
-                   code_f64<Isa>,   squares_f64<Isa>,   score_f32<Isa>};
+    return Kernels{
+        name,         score_u8i8<Isa>, scan_u8i8<Isa>,   select_i32<Isa>, tighten_u8i8<Isa>,
+        dot_f32<Isa>, code_f64<Isa>,   squares_f64<Isa>, score_f32<Isa>};
 }
 
 }  // namespace

@@ -16,11 +16,12 @@
 namespace hiernorm {
 
 inline constexpr std::size_t kBlockEntries = 16;
-inline constexpr std::size_t kTileEntries = 2048;   // unit of one scan call and of the measured norms
+inline constexpr std::size_t kTileEntries =
+    2048;  // unit of one scan call and of the measured norms
 inline constexpr std::size_t kGroupSlots = 4;
-inline constexpr std::size_t kRunGroups = 8;        // groups whose int16 partial sums may not overflow
-inline constexpr std::size_t kStageBytes = 64;      // minor codes read at a time
-inline constexpr std::size_t kLanes = 16;           // lanes of the canonical sum
+inline constexpr std::size_t kRunGroups = 8;    // groups whose int16 partial sums may not overflow
+inline constexpr std::size_t kStageBytes = 64;  // minor codes read at a time
+inline constexpr std::size_t kLanes = 16;       // lanes of the canonical sum
 // Largest |query[j]| + |query[j+1]|: 255 * 128 fits int16, so that no pair saturates on AVX2.
 inline constexpr int kPairLimit = 128;
 inline constexpr int kPartialLimit = 32767;
@@ -44,7 +45,7 @@ struct Contender {
 // kStageBytes bytes are read from the start of each row: rows may be shorter (`row_bytes` apart),
 // query is zero behind their end and obeys kPairLimit.
 struct StageJob {
-    const std::uint8_t* rows;   // row of the entry at `first_position`
+    const std::uint8_t* rows;  // row of the entry at `first_position`
     std::size_t row_bytes;
     std::uint32_t first_position;
     const std::int8_t* query;
@@ -52,7 +53,7 @@ struct StageJob {
     double major_scale;
     double minor_scale;
     std::int32_t correction;
-    double tail_scale;          // 0 for the last stage
+    double tail_scale;  // 0 for the last stage
 };
 
 // The query's side of the major scan. `half_corrections` holds, per run of 8 groups, the share of
@@ -70,12 +71,13 @@ struct Kernels {
 
     // scores[i] for `entries` entries; writes whole blocks, so `scores` has room for them.
     // Returns the largest.
-    std::int32_t (*score_u8i8)(const std::uint8_t* blocks, std::size_t entries, const ScanQuery& query,
-                       std::int32_t* scores);
+    std::int32_t (*score_u8i8)(const std::uint8_t* blocks, std::size_t entries,
+                               const ScanQuery& query, std::int32_t* scores);
 
     // Appends the entries with score > cut to `out` (room for all and one block more, which may be
-    // overwritten) and returns their number; raises *skipped to the largest score among the others. `nearby`, if given, is an array of
-    // 64-byte rows, one per entry; the rows of the candidates are prefetched.
+    // overwritten) and returns their number; raises *skipped to the largest score among the others.
+    // `nearby`, if given, is an array of 64-byte rows, one per entry; the rows of the candidates
+    // are prefetched.
     std::size_t (*scan_u8i8)(const std::uint8_t* blocks, std::size_t entries,
                              const ScanQuery& query, std::int32_t cut, std::uint32_t position,
                              const std::uint8_t* nearby, Candidate* out, std::int32_t* skipped);

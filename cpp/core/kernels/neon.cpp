@@ -43,7 +43,8 @@ struct NeonIsa : PortableCoding {
     }
     static Scores maximum(const Scores& a, const Scores& b) {
         Scores best;
-        for (int part = 0; part < 4; ++part) best.i32x4[part] = vmaxq_s32(a.i32x4[part], b.i32x4[part]);
+        for (int part = 0; part < 4; ++part)
+            best.i32x4[part] = vmaxq_s32(a.i32x4[part], b.i32x4[part]);
         return best;
     }
     static Scores maximum_below(const Scores& a, const Scores& b, std::int32_t cut) {
@@ -150,7 +151,8 @@ struct NeonIsa : PortableCoding {
 
     static void score_block_f32(const float* block, const float* query, std::size_t dims,
                                 float* scores) {
-        float32x4_t sums_f32x4[4] = {vdupq_n_f32(0), vdupq_n_f32(0), vdupq_n_f32(0), vdupq_n_f32(0)};
+        float32x4_t sums_f32x4[4] = {vdupq_n_f32(0), vdupq_n_f32(0), vdupq_n_f32(0),
+                                     vdupq_n_f32(0)};
         for (std::size_t j = 0; j < dims; ++j) {
             const float32x4_t query_f32x4 = vdupq_n_f32(query[j]);
             for (int part = 0; part < 4; ++part) {

@@ -58,7 +58,8 @@ struct ScalarIsa : PortableCoding {
             for (std::size_t group = 0; group < query.groups; ++group) {
                 for (std::size_t entry = 0; entry < kBlockEntries; ++entry) {
                     for (std::size_t slot = 0; slot < kGroupSlots; ++slot) {
-                        sums[entry] += std::int32_t{*block++} * query.codes[group * kGroupSlots + slot];
+                        sums[entry] +=
+                            std::int32_t{*block++} * query.codes[group * kGroupSlots + slot];
                     }
                 }
             }
