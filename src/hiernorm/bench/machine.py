@@ -11,8 +11,14 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import hiernorm
 from hiernorm.threads import thread_count
+
+COPY_SIZES = (1 << 20, 8 << 20, 64 << 20)
+"""Bytes that are copied to see what the memory gives: the codes of 65,536, 500,000 and 4,000,000
+entries at K=16."""
 
 LIBRARIES = ("numpy", "faiss-cpu", "hnswlib", "usearch", "threadpoolctl", "matplotlib")
 
@@ -24,6 +30,7 @@ def describe_machine() -> dict[str, Any]:
         "cores": os.cpu_count(),
         "usable_cores": thread_count(None),
         "caches": _caches(),
+        "copy_gb_per_s": {str(size): copy_roof(size) for size in COPY_SIZES},
         "isa": hiernorm.isa(),
         "system": platform.platform(),
         "python": platform.python_version(),
@@ -32,6 +39,17 @@ def describe_machine() -> dict[str, Any]:
         "commit": _commit(),
         "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
     }
+
+
+def copy_roof(size: int, rounds: int = 9) -> float:
+    """Measure a copy of `size` bytes by one thread: gigabytes read (and as many written) a second."""
+    source, target = np.ones(size, np.uint8), np.empty(size, np.uint8)
+    times = []
+    for _ in range(rounds):
+        start = time.perf_counter()
+        np.copyto(target, source)
+        times.append(time.perf_counter() - start)
+    return round(size / min(times) / 1e9, 1)
 
 
 class Bystanders:
