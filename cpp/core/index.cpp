@@ -51,6 +51,13 @@ std::optional<Fit> Index::fit() const {
 void Index::set_fit(Fit fit) {
     const std::unique_lock lock(mutex_);
     if (store_.size() != 0) throw std::logic_error("a fit is set before the first entry");
+    if (fit.rotated() && settings_.engine == EngineKind::kPaper) {
+        throw std::invalid_argument("the paper's engine searches the prefix, not a rotation");
+    }
+    // Norms are those of the rotated rows; the margins of the bounds allow for 1% between the two.
+    if (!(fit.rotation_error < 0.01)) {
+        throw std::invalid_argument("the rotation is not orthogonal enough");
+    }
     store_.set_fit(std::move(fit));
 }
 
@@ -83,7 +90,7 @@ void Index::check(const float* rows, const std::int64_t* ids, std::size_t count)
     check_rows("vectors", rows, count);
     const std::shared_lock lock(mutex_);
     if (store_.size() + count > kMaxEntries) {
-        throw std::invalid_argument("an index holds at most 2^32 entries");
+        throw std::invalid_argument("an index holds at most 2^32 - 1 entries");
     }
     if (const auto duplicate = ids_.first_duplicate(ids, count)) {
         throw std::invalid_argument("id " + std::to_string(*duplicate) +
@@ -134,8 +141,8 @@ void Index::search_group_all(const Kernels& kernels, const Job&, const float* qu
     search_exhaustive(store_, kernels, settings_.metric, queries, answers);
 }
 
-std::size_t Index::run(GroupSearch search_group, const Job& job, const float* queries,
-                       std::size_t count, std::size_t threads, std::size_t batch_size,
+std::size_t Index::run(GroupSearch engine, const Job& job, const float* queries, std::size_t count,
+                       std::size_t threads, std::size_t batch_size,
                        std::vector<Answer>& answers) const {
     const DefaultFloatEnvironment environment;
     check_rows("queries", queries, count);
@@ -155,8 +162,8 @@ std::size_t Index::run(GroupSearch search_group, const Job& job, const float* qu
     group = std::max<std::size_t>(1, std::min(group, (count + threads - 1) / threads));
     run_tasks((count + group - 1) / group, threads, [&](std::size_t task) {
         const std::size_t first = task * group;
-        (this->*search_group)(kernels, job, queries + first * settings_.dim,
-                              std::span(answers).subspan(first, std::min(group, count - first)));
+        (this->*engine)(kernels, job, queries + first * settings_.dim,
+                        std::span(answers).subspan(first, std::min(group, count - first)));
     });
     return store_.size();
 }

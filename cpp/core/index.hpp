@@ -90,8 +90,8 @@ class Index {
     using GroupSearch = void (Index::*)(const Kernels&, const Job&, const float*,
                                         std::span<Answer>) const;
 
-    std::size_t run(GroupSearch search_group, const Job& job, const float* queries,
-                    std::size_t count, std::size_t threads, std::size_t batch_size,
+    std::size_t run(GroupSearch engine, const Job& job, const float* queries, std::size_t count,
+                    std::size_t threads, std::size_t batch_size,
                     std::vector<Answer>& answers) const;
     void search_group(const Kernels&, const Job&, const float* queries, std::span<Answer>) const;
     void search_group_all(const Kernels&, const Job&, const float* queries,

@@ -12,7 +12,7 @@
 namespace hiernorm {
 
 inline constexpr std::size_t kChunkEntries = std::size_t{1} << 16;
-inline constexpr std::size_t kMaxEntries = std::size_t{1} << 32;
+inline constexpr std::size_t kMaxEntries = (std::size_t{1} << 32) - 1;  // positions are 32-bit
 static_assert(kChunkEntries % kTileEntries == 0);
 
 // What an engine needs besides ids and rows.

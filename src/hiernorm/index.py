@@ -13,15 +13,11 @@ from hiernorm.arrays import as_count, as_ids, as_rows
 from hiernorm.certificate import Certificate, digest
 from hiernorm.fitting import choose_fit, fill, is_due
 from hiernorm.hits import Hits, RangeHits, Verification, compare
-from hiernorm.normalize import check_split
 from hiernorm.reference import Float32Array, Float64Array, Int64Array, canonical_scores
+from hiernorm.settings import Settings
 from hiernorm.threads import thread_count
 
-METRICS = ("ip", "cosine")
-ENGINES = ("cascade", "paper", "exhaustive")
 MOST_HITS = 2**31 - 1
-EXACT = -1.0
-"""Stands for "no beta" in the core."""
 
 
 class Index:
@@ -76,23 +72,7 @@ class Index:
         engine: str = "cascade",
         threads: int | None = None,
     ) -> None:
-        self._dim = as_count("dim", dim, least=2)
-        if alpha is not None and major is None:
-            raise ValueError("alpha needs major: the K that the vectors were normalised with")
-        if major is not None:
-            major = as_count("major", major)
-            check_split(self._dim, major, 0.0 if alpha is None else alpha)
-        if metric not in METRICS:
-            raise ValueError(f"metric must be one of {', '.join(METRICS)}, got {metric!r}")
-        if engine not in ENGINES:
-            raise ValueError(f"engine must be one of {', '.join(ENGINES)}, got {engine!r}")
-        if engine == "paper" and alpha is None:
-            raise ValueError("engine 'paper' needs alpha: Algorithm 1 searches HN vectors")
-        self._major = major
-        self._alpha = None if alpha is None else float(alpha)
-        self._metric = metric
-        self._engine = engine
-        self._threads = None if threads is None else as_count("threads", threads)
+        self._settings = Settings(dim, major, alpha, metric, engine, threads)
         self._prepare()
 
     def _prepare(self) -> None:
@@ -103,33 +83,36 @@ class Index:
         self._digests: dict[int, str] = {}
 
     def _new_core(self) -> _core.Index:
-        return _core.Index(self._dim, self._metric == "cosine", self._engine, self._alpha or 0.0)
+        settings = self._settings
+        return _core.Index(
+            settings.dim, settings.cosine, settings.engine, float(settings.alpha or 0.0)
+        )
 
     @property
     def dim(self) -> int:
         """d, the number of dimensions."""
-        return self._dim
+        return self._settings.dim
 
     @property
     def major(self) -> int | None:
         """K; None while it is still to be chosen from the data."""
         fit = self._core.fit()
-        return self._major if fit is None else fit.major
+        return self._settings.major if fit is None else fit.major
 
     @property
     def alpha(self) -> float | None:
         """The energy split of HN vectors; None for plain ones."""
-        return self._alpha
+        return self._settings.alpha
 
     @property
     def metric(self) -> str:
         """``"ip"`` or ``"cosine"``."""
-        return self._metric
+        return self._settings.metric
 
     @property
     def engine(self) -> str:
         """``"cascade"``, ``"paper"`` or ``"exhaustive"``."""
-        return self._engine
+        return self._settings.engine
 
     @property
     def nbytes(self) -> int:
@@ -145,12 +128,11 @@ class Index:
         return len(self._core)
 
     def __repr__(self) -> str:
-        kind = f"major={self.major}, alpha={self._alpha}" if self._alpha is not None else "plain"
-        if self._alpha is None and self.major is not None:
-            kind += f", major={self.major}"
+        kind = "plain" if self.alpha is None else f"alpha={self.alpha}"
+        major = "" if self.major is None else f"major={self.major}, "
         return (
-            f"Index(dim={self._dim}, {kind}, metric={self._metric!r}, engine={self._engine!r}, "
-            f"entries={len(self):,}, {self.nbytes / 2**20:.1f} MiB)"
+            f"Index(dim={self.dim}, {major}{kind}, metric={self.metric!r}, "
+            f"engine={self.engine!r}, entries={len(self):,}, {self.nbytes / 2**20:.1f} MiB)"
         )
 
     def add(self, x: npt.ArrayLike, ids: npt.ArrayLike | None = None) -> None:
@@ -170,7 +152,7 @@ class Index:
             For NaN, infinity, a wrong number of dimensions, a duplicate id, or (cosine) a zero
             vector. The index is unchanged.
         """
-        rows = as_rows("vectors", x, self._dim)
+        rows = as_rows("vectors", x, self.dim)
         with self._write_lock:
             first = len(self)
             given = (
@@ -180,20 +162,21 @@ class Index:
             )
             if len(rows) == 0:
                 return
-            if self._engine != "exhaustive" and self._core.fit() is None:
+            if self._settings.needs_fit and self._core.fit() is None:
                 core = self._new_core()
                 core.check(rows, given)
                 self._fit_and_fill(core, given, rows)
                 self._core, self._fitted_on = core, len(rows)
                 return
             fill(self._core, given, rows)
-            if self._engine != "exhaustive" and is_due(self._fitted_on, len(self)):
+            if self._settings.needs_fit and is_due(self._fitted_on, len(self)):
                 self.optimize()
 
     def _fit_and_fill(self, core: _core.Index, ids: Int64Array, rows: Float32Array) -> None:
-        cosine = self._metric == "cosine"
-        if self._engine != "exhaustive":
-            core.set_fit(choose_fit(rows, self._major, rotate=self._alpha is None, cosine=cosine))
+        settings = self._settings
+        core.set_fit(
+            choose_fit(rows, settings.major, rotate=settings.rotates, cosine=settings.cosine)
+        )
         fill(core, ids, rows)
 
     def optimize(self) -> None:
@@ -203,7 +186,7 @@ class Index:
         searches go on meanwhile.
         """
         with self._write_lock:
-            if len(self) == 0 or self._engine == "exhaustive":
+            if len(self) == 0 or not self._settings.needs_fit:
                 return
             core = self._new_core()
             self._fit_and_fill(core, *self._entries())
@@ -250,22 +233,18 @@ class Index:
         >>> hits.ids.shape, hits.ids[:, 0].tolist()
         ((3, 5), [0, 1, 2])
         """
-        queries = as_rows("queries", q, self._dim)
+        queries = as_rows("queries", q, self._settings.dim)
         found = self._core.search(
             queries,
             as_count("k", k, most=MOST_HITS),
-            EXACT if beta is None else self._checked_beta(beta),
-            thread_count(self._threads if threads is None else threads),
+            self._settings.checked_beta(beta),
+            self._thread_count(threads),
             0 if batch_size is None else as_count("batch_size", batch_size),
         )
         return Hits(*found, self._digest)
 
-    def _checked_beta(self, beta: float) -> float:
-        if self._alpha is None:
-            raise ValueError("beta needs an index with alpha: soft mode is for HN vectors")
-        if not 0 <= beta <= self._alpha:
-            raise ValueError(f"beta must be from 0 to alpha = {self._alpha}, got {beta}")
-        return EXACT if beta == self._alpha else float(beta)
+    def _thread_count(self, threads: int | None) -> int:
+        return thread_count(self._settings.threads if threads is None else threads)
 
     def range(self, q: npt.ArrayLike, threshold: float, *, threads: int | None = None) -> RangeHits:
         """Every entry with score >= threshold, best first.
@@ -288,13 +267,13 @@ class Index:
         >>> ids.tolist()
         [0, 1]
         """
-        queries = as_rows("queries", q, self._dim)
+        queries = as_rows("queries", q, self._settings.dim)
         if not np.isfinite(threshold):
             raise ValueError(f"threshold must be finite, got {threshold}")
         offsets, ids, scores, work, skipped_bound, entries = self._core.range(
             queries,
             float(threshold),
-            thread_count(self._threads if threads is None else threads),
+            self._thread_count(threads),
         )
         certificate = Certificate(
             entries,
@@ -338,10 +317,10 @@ class Index:
         >>> index.verify(x[:5], index.search(x[:5], k=3)).ok
         True
         """
-        queries = as_rows("queries", q, self._dim)
+        queries = as_rows("queries", q, self._settings.dim)
         if len(queries) != len(hits):
             raise ValueError(f"{len(queries)} queries, but hits of {len(hits)}")
-        count = thread_count(self._threads if threads is None else threads)
+        count = self._thread_count(threads)
         ids, scores, _, _, entries = self._core.search_all(queries, hits.ids.shape[1], count)
         if entries != hits.certificate.entries:
             return Verification(
@@ -356,7 +335,7 @@ class Index:
                 rows = self.reconstruct(found)
             except KeyError:
                 return np.full(len(found), np.nan)
-            return canonical_scores(queries[query], rows, self._metric)
+            return canonical_scores(queries[query], rows, self.metric)
 
         return Verification(compare(hits, ids, scores, rescore))
 
@@ -368,10 +347,7 @@ class Index:
     def _digest(self, entries: int) -> str:
         if entries not in self._digests:
             ids, rows = self._entries(entries)
-            parameters = f"hiernorm 1 dim={self._dim} metric={self._metric}"
-            if self._alpha is not None:
-                parameters += f" major={self._major} alpha={self._alpha!r}"
-            self._digests = {entries: digest(parameters, ids, rows)}
+            self._digests = {entries: digest(self._settings.digested(), ids, rows)}
         return self._digests[entries]
 
     def _entries(self, count: int | None = None) -> tuple[Int64Array, Float32Array]:
@@ -384,10 +360,7 @@ class Index:
             ids, rows = self._entries()
             fit = self._core.fit()
             return {
-                "parameters": {
-                    name: getattr(self, f"_{name}")
-                    for name in ("dim", "major", "alpha", "metric", "engine", "threads")
-                },
+                "settings": self._settings,
                 "ids": ids,
                 "rows": rows,
                 "fit": None if fit is None else (fit.state(), fit.rotation()),
@@ -395,8 +368,7 @@ class Index:
             }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        for name, value in state["parameters"].items():
-            setattr(self, f"_{name}", value)
+        self._settings = state["settings"]
         self._prepare()
         if state["fit"] is not None:
             self._core.set_fit(_core.Fit.restore(*state["fit"]))

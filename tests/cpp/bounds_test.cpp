@@ -28,8 +28,8 @@ TEST(extreme_magnitudes_are_searched_exactly) {
 TEST(long_majors_use_several_runs) {
     Random random(13);
     for (const std::size_t major : {31, 32, 33, 63, 64, 127, 160}) {
-        Collection asked =
-            make_collection(random, Kind::kClustered, 1100, 190, major, Metric::kInnerProduct, 3);
+        Collection asked = make_collection(random, Kind::kClustered, kTileEntries + 70, 190, major,
+                                           Metric::kInnerProduct, 3);
         for (const bool tails : {false, true}) {
             const Context context("major ", major, ", tails ", tails);
             for_all_kernels([&] {
@@ -76,7 +76,8 @@ TEST(tails_beyond_the_sample_are_bounded) {
 TEST(the_error_of_a_rotation_is_part_of_the_bounds) {
     Random random(15);
     for (const Metric metric : {Metric::kInnerProduct, Metric::kCosine}) {
-        Collection asked = make_collection(random, Kind::kClustered, 1500, 24, 11, metric, 6);
+        Collection asked =
+            make_collection(random, Kind::kClustered, kTileEntries + 500, 24, 11, metric, 6);
         asked.rotation = std::make_shared<Rotation>(random, asked.dim, 0.992);
         for (const EngineKind engine : {EngineKind::kCascade, EngineKind::kPaper}) {
             const Context context(name_of(engine), ", metric ", static_cast<int>(metric));

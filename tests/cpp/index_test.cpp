@@ -6,7 +6,8 @@ namespace {
 
 TEST(all_engines_equal_a_plain_loop_over_random_shapes) {
     Random random(11);
-    const std::vector<std::size_t> sizes{1, 2, 5, 16, 17, 100, 1023, 1025, 2500};
+    const std::vector<std::size_t> sizes{
+        1, 2, 5, 16, 17, 100, kTileEntries - 1, kTileEntries + 1, 2 * kTileEntries + 70};
     const std::vector<std::size_t> dims{2, 3, 8, 16, 17, 33, 64, 65, 66, 80, 81, 130, 200};
     for (int round = 0; round < 60; ++round) {
         const Kind kind = kAllKinds[static_cast<std::size_t>(round) % 4];

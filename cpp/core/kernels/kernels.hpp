@@ -2,7 +2,7 @@
 //
 // Codes are bytes in blocks of 16 entries, four slots of one entry side by side:
 //     codes[block][group][entry 0..15][slot 0..3]        slot index = 4 * group + slot
-// so that one 64-byte line holds one group of a whole block. The score of an entry is
+// so that one aligned 64-byte line holds one group of a whole block. The score of an entry is
 //     score = sum_j codes[j] * query[j] - correction      (exact in int32)
 // Integer arithmetic is exact, so all families give the same scores. `dot_f32` is the canonical
 // score and follows hiernorm/reference.py: 16 lanes, products exact in float64, halving tree.
@@ -16,12 +16,11 @@
 namespace hiernorm {
 
 inline constexpr std::size_t kBlockEntries = 16;
-inline constexpr std::size_t kTileEntries =
-    2048;  // unit of one scan call and of the measured norms
+inline constexpr std::size_t kTileEntries = 2048;  // of one scan call and one set of norms
 inline constexpr std::size_t kGroupSlots = 4;
-inline constexpr std::size_t kRunGroups = 8;    // groups whose int16 partial sums may not overflow
+inline constexpr std::size_t kRunGroups = 8;    // whose int16 partial sums must not overflow
 inline constexpr std::size_t kStageBytes = 64;  // minor codes read at a time
-inline constexpr std::size_t kLanes = 16;       // lanes of the canonical sum
+inline constexpr std::size_t kLanes = 16;       // of the canonical sum
 // Largest |query[j]| + |query[j+1]|: 255 * 128 fits int16, so that no pair saturates on AVX2.
 inline constexpr int kPairLimit = 128;
 inline constexpr int kPartialLimit = 32767;
@@ -82,7 +81,8 @@ struct Kernels {
                              const ScanQuery& query, std::int32_t cut, std::uint32_t position,
                              const std::uint8_t* nearby, Candidate* out, std::int32_t* skipped);
 
-    // The same on scores that are known already. `skipped` may be null in both.
+    // The same on scores that are known already; whole blocks of them are readable. `skipped` may
+    // be null in both.
     std::size_t (*select_i32)(const std::int32_t* scores, std::size_t entries, std::int32_t cut,
                               std::uint32_t position, Candidate* out, std::int32_t* skipped);
 

@@ -42,7 +42,7 @@ def describe_machine() -> dict[str, Any]:
 
 
 def copy_roof(size: int, rounds: int = 9) -> float:
-    """Measure a copy of `size` bytes by one thread: gigabytes read (and as many written) a second."""
+    """Measure a copy of `size` bytes by one thread: gigabytes read (and written) a second."""
     source, target = np.ones(size, np.uint8), np.empty(size, np.uint8)
     times = []
     for _ in range(rounds):

@@ -1,0 +1,73 @@
+"""The parameters of an index, checked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hiernorm.arrays import as_count
+from hiernorm.normalize import check_split
+
+METRICS = ("ip", "cosine")
+ENGINES = ("cascade", "paper", "exhaustive")
+EXACT = -1.0
+"""Stands for "no beta" in the core."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What :class:`hiernorm.Index` was made with; its docstring explains each."""
+
+    dim: int
+    major: int | None
+    alpha: float | None
+    metric: str
+    engine: str
+    threads: int | None
+
+    def __post_init__(self) -> None:
+        as_count("dim", self.dim, least=2)
+        if self.alpha is not None and self.major is None:
+            raise ValueError("alpha needs major: the K that the vectors were normalised with")
+        if self.major is not None:
+            as_count("major", self.major)
+            check_split(self.dim, self.major, 0.0 if self.alpha is None else self.alpha)
+        if self.metric not in METRICS:
+            raise ValueError(f"metric must be one of {', '.join(METRICS)}, got {self.metric!r}")
+        if self.engine not in ENGINES:
+            raise ValueError(f"engine must be one of {', '.join(ENGINES)}, got {self.engine!r}")
+        if self.engine == "paper" and self.alpha is None:
+            raise ValueError("engine 'paper' needs alpha: Algorithm 1 searches HN vectors")
+        if self.threads is not None:
+            as_count("threads", self.threads)
+
+    @property
+    def cosine(self) -> bool:
+        """Whether the metric is the cosine."""
+        return self.metric == "cosine"
+
+    @property
+    def rotates(self) -> bool:
+        """Whether vectors are plain and get a rotation."""
+        return self.alpha is None
+
+    @property
+    def needs_fit(self) -> bool:
+        """Whether the engine works on something that is fitted to the data."""
+        return self.engine != "exhaustive"
+
+    def checked_beta(self, beta: float | None) -> float:
+        """``beta`` of soft mode for the core; EXACT if there is nothing soft about it."""
+        if beta is None:
+            return EXACT
+        if self.alpha is None:
+            raise ValueError("beta needs an index with alpha: soft mode is for HN vectors")
+        if not 0 <= beta <= self.alpha:
+            raise ValueError(f"beta must be from 0 to alpha = {self.alpha}, got {beta}")
+        return EXACT if beta == self.alpha else float(beta)
+
+    def digested(self) -> str:
+        """The parameters that an answer depends on, as they enter the digest."""
+        text = f"hiernorm 1 dim={self.dim} metric={self.metric}"
+        if self.alpha is not None:
+            text += f" major={self.major} alpha={float(self.alpha)!r}"
+        return text
