@@ -112,7 +112,7 @@ def test_repr_says_what_the_index_is() -> None:
         "Index(dim=12, plain, metric='ip', engine='exhaustive', entries=1,234, "
     )
     rotated = filled("plain-cascade", random_rows(100, D), 5)
-    assert "plain, major=5, metric=" in repr(rotated)
+    assert "major=5, plain, metric=" in repr(rotated)
 
 
 def test_properties_are_the_parameters() -> None:
