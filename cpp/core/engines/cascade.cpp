@@ -2,8 +2,8 @@
 //
 //   step        reads per entry                     rules out by
 //   1 scan      the major's codes                   integer score <= cut
-//   2 seed      the rows of the best majors         (raises the threshold that makes the cut)
-//   3 sift      nothing: the scores of step 1       the threshold reached by steps 1 and 2
+//   2 seed      the rows of the first best majors   (gives the threshold that makes the cut)
+//   3 sift      nothing: the scores of step 1       the threshold reached since
 //   4 tighten   the minor's codes, 64 bytes a time  the far tighter bound of major and minor codes
 //   5 settle    the float32 row                     the canonical score
 //

@@ -28,7 +28,6 @@ void Passage::begin(const Store& store, const Kernels& kernels, const Job& job, 
     exact_.prepare(kernels, fit.metric, row, fit.dim);
     view_.prepare(kernels, fit, exact_);
     coded_.prepare(kernels, fit, view_, store.largest(), job.soft);
-    seeds_.clear();
     finalists_.clear();
     weighed_in_ = 0;
 }
@@ -75,7 +74,6 @@ std::size_t Passage::scan(const Tile& tile, Candidate* out) {
         tile.chunk.major_codes.data() + tile.first * store_->fit().slots(), tile.entries,
         coded_.scan(), cut, tile.position, nearby, out, soft_ ? &skipped : nullptr);
     if (count < tile.entries) skip_scores(soft_ ? skipped : cut, tile.norms);
-    if (count != 0) settle_better_majors(out, count);
     return count;
 }
 
@@ -92,7 +90,7 @@ std::size_t Passage::seed_from_scratch(const Tile& tile, Candidate* out) {
         kernels_->select_i32(scores_.data(), tile.entries, bar - 1, tile.position, out, nullptr);
     for (std::size_t i = 0; i < count; ++i) prefetch_row(out[i].position);
     for (std::size_t i = 0; i < count && answer_->results.missing() != 0; ++i) {
-        settle_seed(out[i].position, out[i].score);
+        settle_row(out[i].position);
         scores_[out[i].position - tile.position] = kDone;
     }
     if (wanted == tile.entries) return 0;
@@ -126,27 +124,6 @@ std::int32_t Passage::nth_largest(std::size_t n, std::size_t entries) {
         ranked_[place] = *score;
     }
     return ranked_.back();
-}
-
-void Passage::settle_seed(std::uint32_t position, std::int32_t score) {
-    settle_row(position);
-    if (seeds_.size() == answer_->results.wanted()) {
-        std::pop_heap(seeds_.begin(), seeds_.end(), std::greater<>());
-        seeds_.back() = score;
-    } else {
-        seeds_.push_back(score);
-    }
-    std::push_heap(seeds_.begin(), seeds_.end(), std::greater<>());
-}
-
-// Candidates with better majors than all k seeds are settled at once and raise the threshold.
-void Passage::settle_better_majors(Candidate* candidates, std::size_t count) {
-    if (!answer_->results.wants_best()) return;
-    for (std::size_t i = 0; i < count; ++i) {
-        if (candidates[i].score <= seeds_.front()) continue;
-        settle_seed(candidates[i].position, candidates[i].score);
-        candidates[i].score = kDone;
-    }
 }
 
 void Passage::refine(const Chunk& chunk, const Candidate* candidates, std::size_t count) {

@@ -23,8 +23,8 @@ class Passage {
     void begin(const Store& store, const Kernels& kernels, const Job& job, const float* row,
                Answer& answer);
 
-    // Steps 1 and 2: writes the tile's candidates to `out` (room for all), asks for their minor
-    // codes and returns their number.
+    // Step 1 (and 2, on the first tiles): writes the tile's candidates to `out` (room for all),
+    // asks for their minor codes and returns their number.
     std::size_t scan(const Tile& tile, Candidate* out);
 
     // Steps 3 and 4 for candidates of one tile: sift by the present threshold, then tighten stage
@@ -42,8 +42,6 @@ class Passage {
 
     std::size_t seed_from_scratch(const Tile& tile, Candidate* out);
     std::int32_t nth_largest(std::size_t n, std::size_t entries);
-    void settle_better_majors(Candidate* candidates, std::size_t count);
-    void settle_seed(std::uint32_t position, std::int32_t score);
     void settle_row(std::uint32_t position);
     void prefetch_row(std::uint32_t position) const;
 
@@ -66,7 +64,6 @@ class Passage {
     double beta_ = 0.0;
     Answer* answer_ = nullptr;
     CodedQuery coded_;
-    std::vector<std::int32_t> seeds_;  // the k best major scores settled so far, least in front
     QueryView view_;
     ExactQuery exact_;
     std::vector<Contender> contenders_;
