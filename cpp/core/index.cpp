@@ -14,8 +14,7 @@ namespace hiernorm {
 namespace {
 
 constexpr std::size_t kSliceEntries = 4096;
-constexpr std::size_t kGroupQueries =
-    128;  // that share one pass over the codes, if not told otherwise
+constexpr std::size_t kGroupQueries = 128;  // that share a pass, if not told otherwise
 
 Layout layout_of(EngineKind engine) {
     switch (engine) {
