@@ -99,7 +99,7 @@ def test_one_addition_or_many_do_not_matter(kind: str, cuts: tuple[int, ...]) ->
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_instruction_set_does_not_matter(kind: str) -> None:
-    """Also not when the index was built on another than it is searched on."""
+    """Neither for answers nor for certificates, also if built on another than searched on."""
     x, queries = _data()
     expected = _index(kind, "ip").search(queries, 10)
     before = hiernorm.isa()
@@ -109,7 +109,9 @@ def test_the_instruction_set_does_not_matter(kind: str) -> None:
             index = filled(kind, x, MAJOR)
             for searched in hiernorm.available_isas():
                 _core.use_isa(searched)
-                assert_same_hits(index.search(queries, 10), expected)
+                hits = index.search(queries, 10)
+                assert_same_hits(hits, expected)
+                assert list(hits.certificate) == list(expected.certificate)
     finally:
         _core.use_isa(before)
 

@@ -49,8 +49,8 @@ class Certificate:
     work : dict of str to (m,) int64
         Survivors of each step: ``sifted`` (entries that the major could not rule out: the paper's
         Phase 2), ``tightened`` (of those, entries that the minor codes could not rule out) and
-        ``settled`` (canonical scores computed). The counts belong to this run: they may differ with
-        the order of insertion; ids, scores and proofs do not.
+        ``settled`` (canonical scores computed). The counts tell how this answer was found: they may
+        differ with the order of insertion and the batch, not with the instruction set.
     kth_score : (m,) float64
         Score of the k-th hit (the threshold, for a range); -inf if there are fewer than k entries.
     skipped_bound : (m,) float64

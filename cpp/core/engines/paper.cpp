@@ -8,7 +8,6 @@
 //               larger, plus the rounding of s_i; beta in soft mode
 // Ties are settled by id, so an entry is skipped only if its bound is below s_best.
 #include <algorithm>
-#include <numeric>
 
 #include "engines/engine.hpp"
 #include "query.hpp"
