@@ -14,7 +14,16 @@ import hiernorm
 from hiernorm import reference
 from hiernorm.reference import Float32Array, Float64Array, Int64Array
 
-KINDS = ("hn-cascade", "hn-paper", "hn-exhaustive", "plain-cascade", "plain-exhaustive")
+KINDS = (
+    "hn-cascade",
+    "hn-cells",
+    "hn-paper",
+    "hn-exhaustive",
+    "plain-cascade",
+    "plain-cells",
+    "plain-exhaustive",
+)
+"""Vectors and engine; "cells" is the cascade with cells however few the entries."""
 METRICS = ("ip", "cosine")
 
 
@@ -24,7 +33,12 @@ def make_index(
     """An index of one of KINDS; a plain one takes ``major`` as a wish or None."""
     vectors, engine = kind.split("-")
     return hiernorm.Index(
-        dim, major=major, alpha=alpha if vectors == "hn" else None, metric=metric, engine=engine
+        dim,
+        major=major,
+        alpha=alpha if vectors == "hn" else None,
+        metric=metric,
+        engine="cascade" if engine == "cells" else engine,
+        cells=True if engine == "cells" else None,
     )
 
 

@@ -188,7 +188,7 @@ BAD_CALLS: list[tuple[str, Callable[[hiernorm.Index], Any], type[Exception], str
 ]
 
 
-@pytest.mark.parametrize("kind", ["hn-cascade", "hn-paper", "hn-exhaustive"])
+@pytest.mark.parametrize("kind", ["hn-cascade", "hn-cells", "hn-paper", "hn-exhaustive"])
 @pytest.mark.parametrize(
     ("call", "error", "text"), [bad[1:] for bad in BAD_CALLS], ids=[bad[0] for bad in BAD_CALLS]
 )

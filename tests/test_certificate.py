@@ -23,7 +23,7 @@ from support import (
     random_rows,
 )
 
-SOFT_KINDS = ("hn-cascade", "hn-paper")
+SOFT_KINDS = ("hn-cascade", "hn-cells", "hn-paper")
 D, MAJOR, ALPHA = 24, 6, 0.25
 
 

@@ -55,7 +55,10 @@ def run_together(*tasks: Callable[[], None]) -> None:
         raise errors[0]
 
 
-@pytest.mark.parametrize("kind", ["hn-cascade", "hn-paper", "plain-cascade", "plain-exhaustive"])
+@pytest.mark.parametrize(
+    "kind",
+    ["hn-cascade", "hn-cells", "hn-paper", "plain-cascade", "plain-cells", "plain-exhaustive"],
+)
 def test_a_search_sees_whole_additions_only(kind: str) -> None:
     for entries in CUTS:
         _right(entries)
@@ -116,7 +119,7 @@ def test_searches_of_every_kind_share_an_index() -> None:
     run_together(search, search, search_ranges, verify, look_up)
 
 
-@pytest.mark.parametrize("kind", ["hn-cascade", "plain-cascade"])
+@pytest.mark.parametrize("kind", ["hn-cascade", "hn-cells", "plain-cascade", "plain-cells"])
 def test_many_writers_lose_nothing(kind: str) -> None:
     index = make_index(kind, D, MAJOR)
     parts = np.array_split(np.random.default_rng(0).permutation(2000), 40)

@@ -26,14 +26,18 @@ def _assert_no_better_entry_was_skipped(data: Data, kind: str, k: int) -> None:
             assert scores[i] <= scores[worst] + errors[i] + errors[worst]
 
 
-@pytest.mark.parametrize("kind", ["hn-cascade", "hn-paper", "plain-cascade"])
+@pytest.mark.parametrize(
+    "kind", ["hn-cascade", "hn-cells", "hn-paper", "plain-cascade", "plain-cells"]
+)
 @settings(max_examples=25)
 @given(data=databases(entries=30, dims=20, queries=1))
 def test_nothing_skipped_is_better_in_rational_arithmetic(kind: str, data: Data) -> None:
     _assert_no_better_entry_was_skipped(data, kind, k=3)
 
 
-@pytest.mark.parametrize("kind", ["hn-cascade", "hn-paper", "plain-cascade"])
+@pytest.mark.parametrize(
+    "kind", ["hn-cascade", "hn-cells", "hn-paper", "plain-cascade", "plain-cells"]
+)
 @settings(max_examples=10)
 @given(data=hn_databases(entries=60, dims=24))
 def test_nothing_skipped_is_better_among_hn_vectors(kind: str, data: Data) -> None:

@@ -156,7 +156,9 @@ def _ways(draw: st.DrawFn, data: st.SearchStrategy[Data]) -> Way:
     return drawn, order, cuts, draw(st.sampled_from(THREADS))
 
 
-@pytest.mark.parametrize("kind", ["hn-cascade", "hn-paper", "plain-cascade"])
+@pytest.mark.parametrize(
+    "kind", ["hn-cascade", "hn-cells", "hn-paper", "plain-cascade", "plain-cells"]
+)
 @given(way=_ways(st.one_of(hn_databases(entries=60), databases(entries=60))))
 def test_no_way_of_building_and_asking_matters(kind: str, way: Way) -> None:
     data, order, cuts, threads = way

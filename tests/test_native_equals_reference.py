@@ -102,7 +102,7 @@ def _right_of_dim(d: int, major: int, metric: str) -> tuple[Int64Array, Float64A
 
 
 @pytest.mark.parametrize("metric", METRICS)
-@pytest.mark.parametrize("kind", ["hn-cascade", "hn-paper", "hn-exhaustive"])
+@pytest.mark.parametrize("kind", ["hn-cascade", "hn-cells", "hn-paper", "hn-exhaustive"])
 @pytest.mark.parametrize(("d", "major"), [(d, major) for d in DIMS for major in _majors(d)])
 def test_every_shape_of_hn_vectors(isa: str, d: int, major: int, kind: str, metric: str) -> None:
     x, queries = _of_dim(d, major)
@@ -141,7 +141,9 @@ def test_hostile_vectors_by_cosine(kind: str, data: Data) -> None:
     assert_same_hits(hits, expected_hits(queries, x, 5, "cosine"))
 
 
-@pytest.mark.parametrize("kind", ["hn-cascade", "hn-paper", "plain-cascade"])
+@pytest.mark.parametrize(
+    "kind", ["hn-cascade", "hn-cells", "hn-paper", "plain-cascade", "plain-cells"]
+)
 def test_a_database_that_outgrows_its_fit(isa: str, kind: str) -> None:
     """Steps are chosen on the first entries; later ones are a thousand times larger."""
     small, large = random_rows(300, 20), random_rows(300, 20, seed=1) * np.float32(1000)

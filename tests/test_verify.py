@@ -19,7 +19,16 @@ def queries() -> Float32Array:
     return hn_rows(8, D, MAJOR, ALPHA, seed=1)
 
 
-@pytest.fixture(params=["hn-cascade", "hn-paper", "plain-cascade", "plain-exhaustive"])
+@pytest.fixture(
+    params=[
+        "hn-cascade",
+        "hn-cells",
+        "hn-paper",
+        "plain-cascade",
+        "plain-cells",
+        "plain-exhaustive",
+    ]
+)
 def index(request: pytest.FixtureRequest) -> hiernorm.Index:
     return filled(request.param, hn_rows(500, D, MAJOR, ALPHA), MAJOR, ALPHA)
 
@@ -68,7 +77,7 @@ def _soft(kind: str, queries: Float32Array) -> tuple[hiernorm.Index, hiernorm.Hi
     return index, hits, int(inexact[0])
 
 
-@pytest.mark.parametrize("kind", ["hn-cascade", "hn-paper"])
+@pytest.mark.parametrize("kind", ["hn-cascade", "hn-cells", "hn-paper"])
 def test_tampered_scores_of_soft_answers_are_reported(kind: str, queries: Float32Array) -> None:
     index, hits, query = _soft(kind, queries)
     hits.scores[query, 0] = np.nextafter(hits.scores[query, 0], 2)
@@ -77,7 +86,7 @@ def test_tampered_scores_of_soft_answers_are_reported(kind: str, queries: Float3
     ]
 
 
-@pytest.mark.parametrize("kind", ["hn-cascade", "hn-paper"])
+@pytest.mark.parametrize("kind", ["hn-cascade", "hn-cells", "hn-paper"])
 def test_tampered_ids_of_soft_answers_are_reported(kind: str, queries: Float32Array) -> None:
     index, hits, query = _soft(kind, queries)
     hits.ids[query, [0, 1]] = hits.ids[query, [1, 0]]
@@ -86,7 +95,7 @@ def test_tampered_ids_of_soft_answers_are_reported(kind: str, queries: Float32Ar
     ]
 
 
-@pytest.mark.parametrize("kind", ["hn-cascade", "hn-paper"])
+@pytest.mark.parametrize("kind", ["hn-cascade", "hn-cells", "hn-paper"])
 def test_a_gap_that_is_too_small_is_reported(kind: str, queries: Float32Array) -> None:
     """The best hit is replaced by the worst entry: the certificate no longer covers it."""
     index, hits, query = _soft(kind, queries)
@@ -102,7 +111,7 @@ def test_an_unknown_id_of_a_soft_answer_is_reported(queries: Float32Array) -> No
     assert not index.verify(queries, hits).ok
 
 
-@pytest.mark.parametrize("kind", ["hn-cascade", "hn-paper"])
+@pytest.mark.parametrize("kind", ["hn-cascade", "hn-cells", "hn-paper"])
 def test_an_entry_returned_twice_by_a_soft_answer_is_reported(
     kind: str, queries: Float32Array
 ) -> None:
@@ -111,7 +120,7 @@ def test_an_entry_returned_twice_by_a_soft_answer_is_reported(
     assert not index.verify(queries, hits).ok
 
 
-KINDS_OF_ONE_DATABASE = ("hn-cascade", "hn-paper", "hn-exhaustive")
+KINDS_OF_ONE_DATABASE = ("hn-cascade", "hn-cells", "hn-paper", "hn-exhaustive")
 
 
 def test_the_digest_is_that_of_the_database() -> None:

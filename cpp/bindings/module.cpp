@@ -48,15 +48,17 @@ class NewArray {
     nb::capsule owner_;
 };
 
-// Work (m, 3) and skipped bound (m,) of all answers.
+// Work (m, 5) and skipped bound (m,) of all answers.
 nb::tuple reports_to_python(const std::vector<Answer>& answers) {
-    NewArray<std::int64_t, 2> work(answers.size(), 3);
+    NewArray<std::int64_t, 2> work(answers.size(), 5);
     NewArray<double, 1> skipped(answers.size());
+    std::int64_t* out = work.data();
     for (std::size_t i = 0; i < answers.size(); ++i) {
         const Report& report = answers[i].report;
-        work.data()[i * 3] = static_cast<std::int64_t>(report.sifted);
-        work.data()[i * 3 + 1] = static_cast<std::int64_t>(report.tightened);
-        work.data()[i * 3 + 2] = static_cast<std::int64_t>(report.settled);
+        for (const std::uint64_t count :
+             {report.cells, report.scanned, report.sifted, report.tightened, report.settled}) {
+            *out++ = static_cast<std::int64_t>(count);
+        }
         skipped.data()[i] = report.skipped_bound;
     }
     return nb::make_tuple(work.to_python(), skipped.to_python());
@@ -99,7 +101,8 @@ nb::tuple range_to_python(std::vector<Answer>& answers, std::size_t entries) {
                           reports[1], entries);
 }
 
-Settings make_settings(std::size_t dim, bool cosine, const std::string& engine, double alpha) {
+Settings make_settings(std::size_t dim, bool cosine, const std::string& engine, double alpha,
+                       std::optional<bool> cells) {
     Settings settings;
     settings.dim = dim;
     settings.metric = cosine ? Metric::kCosine : Metric::kInnerProduct;
@@ -107,6 +110,7 @@ Settings make_settings(std::size_t dim, bool cosine, const std::string& engine, 
                       : engine == "paper" ? EngineKind::kPaper
                                           : EngineKind::kExhaustive;
     settings.alpha = alpha;
+    settings.cells = !cells ? CellUse::kWhereItPays : *cells ? CellUse::kAlways : CellUse::kNever;
     return settings;
 }
 
@@ -165,6 +169,19 @@ void add(Index& index, const Matrix<float>& rows, const Vector<std::int64_t>& id
 void check(const Index& index, const Matrix<float>& rows, const Vector<std::int64_t>& ids) {
     const nb::gil_scoped_release release;
     index.check(rows.data(), ids.data(), rows.shape(0));
+}
+
+// The order in which to write the rows, (n,); none: as they are.
+nb::object group(Index& index, const Matrix<float>& majors, const Vector<std::int64_t>& ids) {
+    std::vector<std::uint32_t> order;
+    {
+        const nb::gil_scoped_release release;
+        order = index.group(majors.data(), majors.shape(1), ids.data(), ids.shape(0));
+    }
+    if (order.empty()) return nb::none();
+    NewArray<std::uint32_t, 1> out(order.size());
+    std::copy(order.begin(), order.end(), out.data());
+    return out.to_python();
 }
 
 void write_part(Index& index, std::size_t ahead, const Matrix<float>& rows,
@@ -267,16 +284,19 @@ NB_MODULE(_core, m) {
     nb::class_<Index>(m, "Index")
         .def(
             "__init__",
-            [](Index* self, std::size_t dim, bool cosine, const std::string& engine, double alpha) {
-                new (self) Index(make_settings(dim, cosine, engine, alpha));
+            [](Index* self, std::size_t dim, bool cosine, const std::string& engine, double alpha,
+               std::optional<bool> cells) {
+                new (self) Index(make_settings(dim, cosine, engine, alpha, cells));
             },
-            "dim"_a, "cosine"_a, "engine"_a, "alpha"_a)
+            "dim"_a, "cosine"_a, "engine"_a, "alpha"_a, "cells"_a.none())
         .def("__len__", &Index::size)
+        .def_prop_ro("ungrouped", &Index::ungrouped)
         .def_prop_ro("nbytes", &Index::nbytes)
         .def("fit", &Index::fit)
         .def("set_fit", &Index::set_fit, "fit"_a)
         .def("add", &add, "rows"_a, "ids"_a)
         .def("check", &check, "rows"_a, "ids"_a)
+        .def("group", &group, "majors"_a, "ids"_a)
         .def("write", &write_part, "ahead"_a, "rows"_a, "ids"_a, "views"_a, "more"_a)
         .def("publish", &publish, "ids"_a)
         .def("search", &search, "queries"_a, "k"_a, "beta"_a, "threads"_a, "batch_size"_a)

@@ -14,7 +14,10 @@ namespace hiernorm {
 namespace {
 
 constexpr std::size_t kSliceEntries = 4096;
-constexpr std::size_t kGroupQueries = 128;  // that share a pass, if not told otherwise
+constexpr std::size_t kGroupQueries = 128;    // that share a pass, if not told otherwise
+constexpr std::size_t kLeastGrouped = 16384;  // entries of one addition that are worth cells
+constexpr std::size_t kCellEntries = 32;
+constexpr std::size_t kLeastPerHit = 64;  // entries for each hit wanted, to use cells
 
 Layout layout_of(EngineKind engine) {
     switch (engine) {
@@ -29,7 +32,7 @@ Layout layout_of(EngineKind engine) {
 Index::Index(const Settings& settings)
     : settings_(settings),
       store_(layout_of(settings.engine), settings.dim),
-      ids_([this](std::size_t position) { return store_.id(position); }) {}
+      ids_([this](std::size_t number) { return store_.id(store_.position_of(number)); }) {}
 
 std::size_t Index::size() const {
     const std::shared_lock lock(mutex_);
@@ -39,6 +42,11 @@ std::size_t Index::size() const {
 std::size_t Index::nbytes() const {
     const std::shared_lock lock(mutex_);
     return store_.nbytes() + ids_.nbytes();
+}
+
+std::size_t Index::ungrouped() const {
+    const std::shared_lock lock(mutex_);
+    return store_.size() - store_.cells().grouped_entries();
 }
 
 std::optional<Fit> Index::fit() const {
@@ -97,6 +105,28 @@ void Index::check(const float* rows, const std::int64_t* ids, std::size_t count)
     }
 }
 
+bool Index::worth_cells(std::size_t entries) const {
+    if (settings_.engine != EngineKind::kCascade) return false;
+    switch (settings_.cells) {
+        case CellUse::kAlways: return true;
+        case CellUse::kNever: return false;
+        default: return entries >= kLeastGrouped;
+    }
+}
+
+std::vector<std::uint32_t> Index::group(const float* majors, std::size_t stride,
+                                        const std::int64_t* ids, std::size_t count) {
+    const DefaultFloatEnvironment environment;
+    Grouping grouping;
+    if (worth_cells(count)) {
+        grouping = group_by_direction(majors, stride, store_.fit().major, ids, count, kCellEntries);
+    }
+    std::vector<std::uint32_t> order = grouping.order;
+    const std::unique_lock lock(mutex_);
+    store_.begin(std::move(grouping));
+    return order;
+}
+
 void Index::write(std::size_t ahead, const float* rows, const std::int64_t* ids,
                   const double* views, std::size_t count, std::size_t more) {
     const DefaultFloatEnvironment environment;
@@ -114,14 +144,37 @@ void Index::write(std::size_t ahead, const float* rows, const std::int64_t* ids,
 
 void Index::publish(const std::int64_t* ids, std::size_t count) {
     const std::unique_lock lock(mutex_);
+    store_.number(count);
     ids_.append(ids, count);
     store_.publish(count);
+}
+
+void Index::write_in_order(const float* rows, const std::int64_t* ids,
+                           const std::vector<std::uint32_t>& order) {
+    std::vector<float> slice_rows(kSliceEntries * settings_.dim);
+    std::vector<std::int64_t> slice_ids(kSliceEntries);
+    for (std::size_t first = 0; first < order.size(); first += kSliceEntries) {
+        const std::size_t entries = std::min(kSliceEntries, order.size() - first);
+        for (std::size_t i = 0; i < entries; ++i) {
+            const std::size_t from = order[first + i];
+            std::copy_n(rows + from * settings_.dim, settings_.dim,
+                        slice_rows.data() + i * settings_.dim);
+            slice_ids[i] = ids[from];
+        }
+        write(first, slice_rows.data(), slice_ids.data(), nullptr, entries,
+              order.size() - first - entries);
+    }
 }
 
 void Index::add(const float* rows, const std::int64_t* ids, std::size_t count) {
     const std::lock_guard one_writer(writer_);
     check(rows, ids, count);
-    write(0, rows, ids, nullptr, count, 0);
+    const std::vector<std::uint32_t> order = group(rows, settings_.dim, ids, count);
+    if (order.empty()) {
+        write(0, rows, ids, nullptr, count, 0);
+    } else {
+        write_in_order(rows, ids, order);
+    }
     publish(ids, count);
 }
 
@@ -170,7 +223,12 @@ std::size_t Index::run(GroupSearch engine, const Job& job, const float* queries,
 std::size_t Index::search(const Job& job, const float* queries, std::size_t count,
                           std::size_t threads, std::size_t batch_size,
                           std::vector<Answer>& answers) const {
-    return run(&Index::search_group, job, queries, count, threads, batch_size, answers);
+    Job planned = job;
+    // Soft mode proves more by the bounds of entries than by those of cells. A query for many hits
+    // reads everything anyway.
+    planned.use_cells = !job.soft && (settings_.cells == CellUse::kAlways || job.range ||
+                                      job.k <= size() / kLeastPerHit);
+    return run(&Index::search_group, planned, queries, count, threads, batch_size, answers);
 }
 
 std::size_t Index::search_all(const Job& job, const float* queries, std::size_t count,
@@ -181,11 +239,12 @@ std::size_t Index::search_all(const Job& job, const float* queries, std::size_t 
 void Index::reconstruct(const std::int64_t* ids, std::size_t count, float* rows) const {
     const std::shared_lock lock(mutex_);
     for (std::size_t i = 0; i < count; ++i) {
-        const auto position = ids_.find(ids[i]);
-        if (!position) {
+        const auto number = ids_.find(ids[i]);
+        if (!number) {
             throw std::out_of_range("id " + std::to_string(ids[i]) + " is not in the index");
         }
-        std::copy_n(store_.row(*position), settings_.dim, rows + i * settings_.dim);
+        std::copy_n(store_.row(store_.position_of(*number)), settings_.dim,
+                    rows + i * settings_.dim);
     }
 }
 
@@ -193,8 +252,9 @@ void Index::copy_entries(std::size_t first, std::size_t count, std::int64_t* ids
                          float* rows) const {
     const std::shared_lock lock(mutex_);
     for (std::size_t i = 0; i < count; ++i) {
-        ids[i] = store_.id(first + i);
-        std::copy_n(store_.row(first + i), settings_.dim, rows + i * settings_.dim);
+        const std::size_t position = store_.position_of(first + i);
+        ids[i] = store_.id(position);
+        std::copy_n(store_.row(position), settings_.dim, rows + i * settings_.dim);
     }
 }
 

@@ -20,11 +20,14 @@ namespace hiernorm {
 
 enum class EngineKind { kCascade, kPaper, kExhaustive };
 
+enum class CellUse { kWhereItPays, kAlways, kNever };
+
 struct Settings {
     std::size_t dim = 0;
     Metric metric = Metric::kInnerProduct;
     EngineKind engine = EngineKind::kCascade;
     double alpha = 0.0;  // of the paper's engine
+    CellUse cells = CellUse::kWhereItPays;
 };
 
 // Readers share, a writer waits for them, and later readers wait for it: neither side starves.
@@ -56,6 +59,7 @@ class Index {
     const Settings& settings() const { return settings_; }
     std::size_t size() const;
     std::size_t nbytes() const;
+    std::size_t ungrouped() const;  // entries that lie in no cone
     std::optional<Fit> fit() const;
 
     // Before the first entry; engines that search exhaustively need none.
@@ -65,9 +69,12 @@ class Index {
     // rotation. Throws std::invalid_argument for a row or an id that is not acceptable.
     void add(const float* rows, const std::int64_t* ids, std::size_t count);
 
-    // The same in parts, for one writer at a time: check all rows, write them part by part with
+    // The same in parts, for one writer at a time: check all rows, group them by their majors
+    // (which tells the order to write them in; empty: as they are), write them part by part with
     // their views (rows `ahead` of the visible ones, `more` to come after this part), publish.
     void check(const float* rows, const std::int64_t* ids, std::size_t count) const;
+    std::vector<std::uint32_t> group(const float* majors, std::size_t stride,
+                                     const std::int64_t* ids, std::size_t count);
     void write(std::size_t ahead, const float* rows, const std::int64_t* ids, const double* views,
                std::size_t count, std::size_t more);
     void publish(const std::int64_t* ids, std::size_t count);
@@ -96,6 +103,9 @@ class Index {
     void search_group(const Kernels&, const Job&, const float* queries, std::span<Answer>) const;
     void search_group_all(const Kernels&, const Job&, const float* queries,
                           std::span<Answer>) const;
+    bool worth_cells(std::size_t entries) const;
+    void write_in_order(const float* rows, const std::int64_t* ids,
+                        const std::vector<std::uint32_t>& order);
     void check_rows(const char* what, const float* rows, std::size_t count) const;
 
     Settings settings_;

@@ -45,6 +45,31 @@ Chunk& Store::chunk_with_room(std::size_t position, std::size_t entries) {
     return chunk;
 }
 
+void Store::begin(Grouping grouping) {
+    cells_.withdraw(size_);
+    positions_.resize(std::min(positions_.size(), size_));
+    if (!grouping.sizes.empty()) cells_.plan(grouping, size_, fit_.major);
+    order_ = std::move(grouping.order);
+}
+
+void Store::number(std::size_t count) {
+    cells_.make_room();
+    if (order_.empty()) return;
+    for (std::size_t number = positions_.size(); number < size_; ++number) {
+        positions_.push_back(static_cast<std::uint32_t>(number));
+    }
+    positions_.resize(size_ + count);
+    for (std::size_t place = 0; place < count; ++place) {
+        positions_[size_ + order_[place]] = static_cast<std::uint32_t>(size_ + place);
+    }
+}
+
+void Store::publish(std::size_t count) {
+    size_ += count;
+    cells_.show(size_);
+    order_ = {};
+}
+
 void Store::write(std::size_t ahead, const float* rows, const std::int64_t* ids,
                   const double* views, std::size_t count, std::size_t more_to_come) {
     for (std::size_t i = 0; i < count; ++i) {
@@ -90,6 +115,7 @@ void Store::write_entry(std::size_t position, const float* row, std::int64_t id,
             fit_, own_view.data(), view_error,
             {chunk.major_codes.data() + block * kBlockEntries * fit_.slots() + lane * kGroupSlots,
              stages.data(), entry});
+        cells_.include(position, own_view.data(), fit_.major, norms, view_error);
     } else {
         float* majors = chunk.float_majors.data() + block * kBlockEntries * fit_.major + lane;
         for (std::size_t j = 0; j < fit_.major; ++j) {
@@ -102,7 +128,8 @@ void Store::write_entry(std::size_t position, const float* row, std::int64_t id,
 }
 
 std::size_t Store::nbytes() const {
-    std::size_t total = fit_.rotation.size() * sizeof(float);
+    std::size_t total = fit_.rotation.size() * sizeof(float) + cells_.nbytes() +
+                        positions_.capacity() * sizeof(std::uint32_t);
     for (const auto& chunk : chunks_) {
         total += chunk->ids.nbytes() + chunk->rows.nbytes() + chunk->major_codes.nbytes() +
                  chunk->float_majors.nbytes() + chunk->tiles.size() * sizeof(TileNorms);

@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "buffer.hpp"
+#include "cells.hpp"
 #include "fit.hpp"
+#include "grouping.hpp"
 
 namespace hiernorm {
 
@@ -41,6 +43,7 @@ class Store {
         fit_.lay_out_stages();
     }
     const TileNorms& largest() const { return largest_; }
+    const Cells& cells() const { return cells_; }
 
     std::size_t chunks() const { return (size_ + kChunkEntries - 1) / kChunkEntries; }
     const Chunk& chunk(std::size_t index) const { return *chunks_[index]; }
@@ -55,11 +58,20 @@ class Store {
         return chunk(position / kChunkEntries).ids[position % kChunkEntries];
     }
 
-    // Writes entries behind the visible ones, `ahead` of them; publish() makes them visible.
+    // Entries are numbered in the order in which they were added; cells move them.
+    std::size_t position_of(std::size_t number) const {
+        return number < positions_.size() ? positions_[number] : number;
+    }
+
+    // An addition: begin() forgets one that was never published, and may be told how the entries to
+    // come are grouped; write() puts them behind the visible ones, `ahead` of them, in the order of
+    // the grouping; number() fixes their numbers; publish() makes them visible and cannot fail.
     // `views` are the rotated rows, before any division by a norm; null without a rotation.
+    void begin(Grouping grouping);
     void write(std::size_t ahead, const float* rows, const std::int64_t* ids, const double* views,
                std::size_t count, std::size_t more_to_come);
-    void publish(std::size_t count) { size_ += count; }
+    void number(std::size_t count);
+    void publish(std::size_t count);
 
     std::size_t nbytes() const;
 
@@ -72,6 +84,10 @@ class Store {
     Fit fit_;
     std::size_t size_ = 0;
     TileNorms largest_;
+    Cells cells_;
+    std::vector<std::uint32_t> order_;  // of the addition under way; empty: as it came
+    std::vector<std::uint32_t>
+        positions_;  // of the entries by number; the rest are at their number
     std::vector<std::unique_ptr<Chunk>> chunks_;
 };
 

@@ -11,8 +11,9 @@ import numpy.typing as npt
 
 from hiernorm.reference import Float32Array, Float64Array, Int64Array
 
-STEPS = ("sifted", "tightened", "settled")
-"""Survivors per step: of the major scan, of the minor codes, and canonical scores computed."""
+STEPS = ("cells", "scanned", "sifted", "tightened", "settled")
+"""Cells opened; entries whose major was read; survivors of the major scan and of the minor codes;
+canonical scores computed."""
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,8 @@ class QueryCertificate:
     """The certificate of one query; see :class:`Certificate` for the fields."""
 
     entries: int
+    cells: int
+    scanned: int
     sifted: int
     tightened: int
     settled: int
@@ -32,7 +35,8 @@ class QueryCertificate:
     def __str__(self) -> str:
         proof = "exact" if self.exact else f"within {self.gap:.3g} of exact"
         return (
-            f"{proof}: {self.entries:,} entries, {self.sifted:,} left by the major, "
+            f"{proof}: {self.entries:,} entries, {self.scanned:,} scanned, "
+            f"{self.sifted:,} left by the major, "
             f"{self.tightened:,} by the minor, {self.settled:,} read in full; "
             f"k-th score {self.kth_score:.9g}, nothing skipped exceeds {self.skipped_bound:.9g}; "
             f"database {self.digest[:12]}"
@@ -47,10 +51,12 @@ class Certificate:
     entries : int
         Entries in the index when the search began.
     work : dict of str to (m,) int64
-        Survivors of each step: ``sifted`` (entries that the major could not rule out: the paper's
-        Phase 2), ``tightened`` (of those, entries that the minor codes could not rule out) and
-        ``settled`` (canonical scores computed). The counts tell how this answer was found: they may
-        differ with the order of insertion and the batch, not with the instruction set.
+        What each step did: ``cells`` opened (0 where the index has none or did not use them),
+        entries ``scanned`` (whose major was read; the others lay in cells that could not win),
+        ``sifted`` (entries that the major could not rule out: the paper's Phase 2), ``tightened``
+        (of those, entries that the minor codes could not rule out) and ``settled`` (canonical
+        scores computed). The counts tell how this answer was found: they may differ with the order
+        of insertion and the batch, not with the instruction set.
     kth_score : (m,) float64
         Score of the k-th hit (the threshold, for a range); -inf if there are fewer than k entries.
     skipped_bound : (m,) float64
@@ -97,9 +103,7 @@ class Certificate:
     def __getitem__(self, query: int) -> QueryCertificate:
         return QueryCertificate(
             entries=self.entries,
-            sifted=int(self.work["sifted"][query]),
-            tightened=int(self.work["tightened"][query]),
-            settled=int(self.work["settled"][query]),
+            **{step: int(self.work[step][query]) for step in STEPS},
             kth_score=float(self.kth_score[query]),
             skipped_bound=float(self.skipped_bound[query]),
             exact=bool(self.exact[query]),

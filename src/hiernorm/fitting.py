@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from hiernorm._core import Fit
@@ -52,16 +54,26 @@ def fill(core: CoreIndex, ids: Int64Array, rows: Float32Array) -> None:
         return
     rotation = Rotation(matrix, fit.rotation_error)
     core.check(rows, ids)
+    majors = np.concatenate(
+        [rotation.directions(part, fit.major) for part in _parts(rows, PART_ROWS)]
+    )
+    order = core.group(majors, ids)
+    del majors
     for first in range(0, len(rows), PART_ROWS):
-        part = slice(first, first + PART_ROWS)
+        part = slice(first, first + PART_ROWS) if order is None else order[first:][:PART_ROWS]
         more = max(0, len(rows) - first - PART_ROWS)
         core.write(first, rows[part], ids[part], rotation.apply(rows[part]), more)
     core.publish(ids)
 
 
-def is_due(fitted_on: int, entries: int) -> bool:
-    """Whether a fit made on few entries should be made anew."""
-    return fitted_on < SETTLED and entries >= GROWTH * fitted_on
+def is_due(fitted_on: int, entries: int, ungrouped: int) -> bool:
+    """Whether a fit made on few entries, or cells that hold less than half, should be made anew."""
+    outgrown = fitted_on < SETTLED and entries >= GROWTH * fitted_on
+    return outgrown or ungrouped > max(SETTLED, entries // 2)
+
+
+def _parts(rows: Float32Array, size: int) -> Iterator[Float32Array]:
+    return (rows[first : first + size] for first in range(0, len(rows), size))
 
 
 def _spread(rows: np.ndarray, most: int) -> np.ndarray:

@@ -43,6 +43,10 @@ class Index:
     engine
         ``"cascade"`` (fast), ``"paper"`` (Algorithm 1 to the letter; needs ``alpha``) or
         ``"exhaustive"`` (every score; no codes, least memory). All are exact.
+    cells
+        Whether entries that point the same way are stored side by side, so that a search reads only
+        the groups that can win (engine ``"cascade"``). None: where it pays, which is for additions
+        of some ten thousand entries and more; see :meth:`optimize`.
     threads
         Threads per call unless the call says otherwise; by default HIERNORM_THREADS, or all
         processors.
@@ -70,9 +74,10 @@ class Index:
         alpha: float | None = None,
         metric: str = "ip",
         engine: str = "cascade",
+        cells: bool | None = None,
         threads: int | None = None,
     ) -> None:
-        self._settings = Settings(dim, major, alpha, metric, engine, threads)
+        self._settings = Settings(dim, major, alpha, metric, engine, cells, threads)
         self._prepare()
 
     def _prepare(self) -> None:
@@ -85,7 +90,11 @@ class Index:
     def _new_core(self) -> _core.Index:
         settings = self._settings
         return _core.Index(
-            settings.dim, settings.cosine, settings.engine, float(settings.alpha or 0.0)
+            settings.dim,
+            settings.cosine,
+            settings.engine,
+            float(settings.alpha or 0.0),
+            settings.cells,
         )
 
     @property
@@ -169,7 +178,9 @@ class Index:
                 self._core, self._fitted_on = core, len(rows)
                 return
             fill(self._core, given, rows)
-            if self._settings.needs_fit and is_due(self._fitted_on, len(self)):
+            if self._settings.needs_fit and is_due(
+                self._fitted_on, len(self), self._core.ungrouped
+            ):
                 self.optimize()
 
     def _fit_and_fill(self, core: _core.Index, ids: Int64Array, rows: Float32Array) -> None:
@@ -180,7 +191,10 @@ class Index:
         fill(core, ids, rows)
 
     def optimize(self) -> None:
-        """Fit anew on all entries: the rotation of plain vectors, and the steps of the codes.
+        """Fit anew on all entries: the rotation of plain vectors, the steps of the codes, the cells.
+
+        Entries that were added a few at a time are in no cell until then; an index calls this by
+        itself when they have become more than the others.
 
         Answers never change, only speed. Needs the memory of a second index while it runs;
         searches go on meanwhile.

@@ -22,6 +22,7 @@ class Settings:
     alpha: float | None
     metric: str
     engine: str
+    cells: bool | None
     threads: int | None
 
     def __post_init__(self) -> None:
@@ -37,6 +38,8 @@ class Settings:
             raise ValueError(f"engine must be one of {', '.join(ENGINES)}, got {self.engine!r}")
         if self.engine == "paper" and self.alpha is None:
             raise ValueError("engine 'paper' needs alpha: Algorithm 1 searches HN vectors")
+        if self.cells and self.engine != "cascade":
+            raise ValueError(f"cells are for engine 'cascade', not for {self.engine!r}")
         if self.threads is not None:
             as_count("threads", self.threads)
 

@@ -19,11 +19,14 @@ struct Job {
     double threshold = 0.0;
     bool soft = false;  // `beta` stands in for the minor's share in the first bound
     double beta = 0.0;
+    bool use_cells = true;  // where there are any
 };
 
 // What one query's search did and proved.
 struct Report {
-    std::uint64_t sifted = 0;  // entries whose major could not rule them out (phase 2)
+    std::uint64_t cells = 0;    // whose entries were scanned; 0 without cells
+    std::uint64_t scanned = 0;  // entries whose major was read
+    std::uint64_t sifted = 0;   // entries whose major could not rule them out (phase 2)
     std::uint64_t tightened =
         0;                      // of those, entries that the minor codes could not rule out either
     std::uint64_t settled = 0;  // canonical scores computed: float32 rows read

@@ -31,6 +31,7 @@ class PaperSearch {
         for (const std::size_t position : best) settle(position, answer);
         phase_2(best, answer);
         answer.report.tightened = answer.report.sifted = answer.report.settled;
+        answer.report.scanned = store_.size();
     }
 
    private:

@@ -29,7 +29,16 @@ void Passage::begin(const Store& store, const Kernels& kernels, const Job& job, 
     view_.prepare(kernels, fit, exact_);
     coded_.prepare(kernels, fit, view_, store.largest(), job.soft);
     finalists_.clear();
+    seeds_.clear();
+    seeded_ = 0;
+    found_again_ = 0;
     weighed_in_ = 0;
+    uses_cells_ = job.use_cells && !store.cells().all_open();
+    if (uses_cells_) {
+        cells_.begin(store, kernels, view_);
+        if (answer.results.missing() != 0) seed_from_cells();
+        cells_.choose(threshold_, answer.report);
+    }
 }
 
 double Passage::proved_slack(const TileNorms& norms) const {
@@ -60,19 +69,101 @@ void Passage::prefetch_row(std::uint32_t position) const {
     for (std::size_t j = 0; j < store_->dim(); j += kLanes) prefetch(row + j);
 }
 
-std::size_t Passage::scan(const Tile& tile, Candidate* out) {
-    if (answer_->results.missing() != 0) return seed_from_scratch(tile, out);
-    const std::uint8_t* nearby = nullptr;
-    if (store_->fit().stages[0].bytes == kStageBytes) {
-        nearby = tile.chunk.stage_codes[0].data() + tile.first * kStageBytes;
+void Passage::seed_from_cells() {
+    const std::size_t wanted = answer_->results.missing();
+    std::size_t done = 0;  // whole blocks: no entry may count twice
+    for (const Candidate& best : cells_.best(wanted)) {
+        std::size_t first = std::max(done, store_->cells().first(best.position));
+        const std::size_t end = store_->cells().end(best.position);
+        for (; first < end; first = done) {
+            first = first / kBlockEntries * kBlockEntries;
+            const std::size_t last = (end + kBlockEntries - 1) / kBlockEntries * kBlockEntries;
+            done = std::min({last, (first / kChunkEntries + 1) * kChunkEntries, store_->size()});
+            find_seeds(first, done - first, wanted);
+        }
     }
+    for (const Candidate& seed : seeds_) prefetch_row(seed.position);
+    for (const Candidate& seed : seeds_) settle_row(seed.position);
+    seeded_ = seeds_.size();
+    std::sort(seeds_.begin(), seeds_.end(),
+              [](const Candidate& a, const Candidate& b) { return a.position < b.position; });
+}
+
+// Whether the scan has found an entry again that is settled already.
+bool Passage::is_seed(std::uint32_t position) const {
+    const auto seed = std::lower_bound(
+        seeds_.begin(), seeds_.end(), position,
+        [](const Candidate& candidate, std::uint32_t at) { return candidate.position < at; });
+    return seed != seeds_.end() && seed->position == position;
+}
+
+// Keeps the `wanted` best majors seen so far: a heap with the worst of them in front.
+void Passage::find_seeds(std::size_t first, std::size_t entries, std::size_t wanted) {
+    const auto better = [](const Candidate& a, const Candidate& b) { return a.score > b.score; };
+    scores_.resize(entries + kBlockEntries);
+    const std::int32_t largest =
+        kernels_->score_u8i8(store_->chunk(first / kChunkEntries).major_codes.data() +
+                                 first % kChunkEntries * store_->fit().slots(),
+                             entries, coded_.scan(), scores_.data());
+    if (seeds_.size() == wanted && largest <= seeds_.front().score) return;
+    for (std::size_t i = 0; i < entries; ++i) {
+        if (seeds_.size() == wanted) {
+            if (scores_[i] <= seeds_.front().score) continue;
+            std::pop_heap(seeds_.begin(), seeds_.end(), better);
+            seeds_.pop_back();
+        }
+        seeds_.push_back({static_cast<std::uint32_t>(first + i), scores_[i]});
+        std::push_heap(seeds_.begin(), seeds_.end(), better);
+    }
+}
+
+std::size_t Passage::scan(const Tile& tile, Candidate* out) {
+    if (uses_cells_) return scan_listed(tile, out);
+    answer_->report.scanned += tile.entries;
+    if (answer_->results.missing() != 0) return seed_from_scratch(tile, out);
+    return scan_all(tile, out);
+}
+
+std::size_t Passage::scan_listed(const Tile& tile, Candidate* out) {
+    std::span<const std::uint16_t> list =
+        cells_.blocks(tile.position, tile.entries, threshold_, answer_->report);
+    if (list.empty()) return 0;
+    // Behind the last entry of the store a block is not whole.
+    const bool partial = (list.back() + 1) * kBlockEntries > tile.entries;
+    if (partial) list = list.first(list.size() - 1);
+    const std::size_t rest = partial ? tile.entries % kBlockEntries : 0;
+    const std::size_t slots = store_->fit().slots();
+    const std::uint8_t* codes = tile.chunk.major_codes.data() + tile.first * slots;
+    const std::uint8_t* nearby = stage_rows(tile);
+    const std::int32_t cut = coded_.cut(threshold_, scan_slack(tile.norms));
+    std::size_t count = kernels_->scan_list_u8i8(codes, list.data(), list.size(), coded_.scan(),
+                                                 cut, tile.position, nearby, out, nullptr);
+    if (partial) {
+        const std::size_t whole = tile.entries - rest;
+        count += kernels_->scan_u8i8(codes + whole * slots, rest, coded_.scan(), cut,
+                                     tile.position + static_cast<std::uint32_t>(whole), nullptr,
+                                     out + count, nullptr);
+    }
+    const std::size_t scanned = list.size() * kBlockEntries + rest;
+    answer_->report.scanned += scanned;
+    if (count < scanned) skip_scores(cut, tile.norms);
+    return count;
+}
+
+// The rows of the first stage, where they are of 64 bytes.
+const std::uint8_t* Passage::stage_rows(const Tile& tile) const {
+    if (store_->fit().stages[0].bytes != kStageBytes) return nullptr;
+    return tile.chunk.stage_codes[0].data() + tile.first * kStageBytes;
+}
+
+std::size_t Passage::scan_all(const Tile& tile, Candidate* out) {
     // Exact search need not know the largest score it skips: the cut bounds it, and what the cut
     // proves is below the threshold. Soft mode must know.
     const std::int32_t cut = coded_.cut(threshold_, scan_slack(tile.norms));
     std::int32_t skipped = kDone;
     const std::size_t count = kernels_->scan_u8i8(
         tile.chunk.major_codes.data() + tile.first * store_->fit().slots(), tile.entries,
-        coded_.scan(), cut, tile.position, nearby, out, soft_ ? &skipped : nullptr);
+        coded_.scan(), cut, tile.position, stage_rows(tile), out, soft_ ? &skipped : nullptr);
     if (count < tile.entries) skip_scores(soft_ ? skipped : cut, tile.norms);
     return count;
 }
@@ -91,6 +182,7 @@ std::size_t Passage::seed_from_scratch(const Tile& tile, Candidate* out) {
     for (std::size_t i = 0; i < count; ++i) prefetch_row(out[i].position);
     for (std::size_t i = 0; i < count && answer_->results.missing() != 0; ++i) {
         settle_row(out[i].position);
+        ++seeded_;
         scores_[out[i].position - tile.position] = kDone;
     }
     if (wanted == tile.entries) return 0;
@@ -126,61 +218,70 @@ std::int32_t Passage::nth_largest(std::size_t n, std::size_t entries) {
     return ranked_.back();
 }
 
-void Passage::refine(const Chunk& chunk, const Candidate* candidates, std::size_t count) {
+void Passage::refine(const Chunk& chunk, Candidate* candidates, std::size_t count) {
     const TileNorms& norms = chunk.tiles[candidates[0].position % kChunkEntries / kTileEntries];
     std::size_t left = sift(chunk, norms, candidates, count);
     if (left == 0) return;
+    if (contenders_.size() < left) contenders_.resize(std::max(left, kTileEntries));
     // The minor's codes take away the tail's share, the row's major the errors of the codes. A tail
     // that is smaller than those (alpha = 0, say) is not worth reading.
     const bool read_minor = store_->fit().entry_tails || store_->fit().rotated() ||
                             coded_.tail_slack(norms) >= coded_.coded_slack(norms);
-    if (read_minor) left = tighten(chunk, norms, left);
+    if (read_minor) {
+        left = tighten(chunk, norms, candidates, left);
+    } else {
+        for (std::size_t i = 0; i < left; ++i) {
+            contenders_[i] = {candidates[i].position, candidates[i].score, 0, 0.0};
+        }
+    }
     weigh(norms, left, read_minor);
 }
 
-// Step 3: the candidates that the present threshold leaves become contenders.
-std::size_t Passage::sift(const Chunk& chunk, const TileNorms& norms, const Candidate* candidates,
+// Step 3: keeps the candidates that the present threshold leaves, and takes back what their tails
+// added to their scores.
+std::size_t Passage::sift(const Chunk& chunk, const TileNorms& norms, Candidate* candidates,
                           std::size_t count) {
     const Fit& fit = store_->fit();
     const std::int32_t cut = coded_.cut(threshold_, scan_slack(norms));
-    if (contenders_.size() < count) contenders_.resize(std::max(count, kTileEntries));
-    Contender* out = contenders_.data();
+    std::size_t left = 0;
     std::int32_t skipped = kDone;
     for (std::size_t i = 0; i < count; ++i) {
-        if (candidates[i].score > cut) {
-            *out++ = {candidates[i].position, candidates[i].score, 0, 0.0};
-        } else {
-            skipped = std::max(skipped, candidates[i].score);
-        }
+        const Candidate candidate = candidates[i];
+        candidates[left] = candidate;
+        left += candidate.score > cut ? 1 : 0;
+        skipped = std::max(skipped, candidate.score > cut ? kDone : candidate.score);
     }
     skip_scores(skipped, norms);
-    const auto left = static_cast<std::size_t>(out - contenders_.data());
     answer_->report.sifted += left;
     if (!fit.entry_tails) return left;
     for (std::size_t i = 0; i < left; ++i) {
-        const std::size_t entry = contenders_[i].position % kChunkEntries;
-        contenders_[i].major -= coded_.tail_score(
+        const std::size_t entry = candidates[i].position % kChunkEntries;
+        candidates[i].score -= coded_.tail_score(
             fit, chunk.major_codes.data() + entry / kBlockEntries * kBlockEntries * fit.slots() +
                      entry % kBlockEntries * kGroupSlots);
     }
     return left;
 }
 
-// Step 4: rules out contenders stage by stage.
-std::size_t Passage::tighten(const Chunk& chunk, const TileNorms& norms, std::size_t count) {
+// Step 4: rules out candidates stage by stage.
+std::size_t Passage::tighten(const Chunk& chunk, const TileNorms& norms,
+                             const Candidate* candidates, std::size_t count) {
     const std::vector<Fit::Stage>& stages = store_->fit().stages;
+    double* const skipped = &answer_->report.skipped_bound;
     const auto first =
-        static_cast<std::uint32_t>(contenders_[0].position / kChunkEntries * kChunkEntries);
+        static_cast<std::uint32_t>(candidates[0].position / kChunkEntries * kChunkEntries);
     for (std::size_t stage = 0; stage < stages.size() && count != 0; ++stage) {
         StageJob job = coded_.stage_job(stage, norms);
         job.rows = chunk.stage_codes[stage].data();
         job.row_bytes = stages[stage].bytes;
         job.first_position = first;
-        count = kernels_->tighten_u8i8(job, threshold_, contenders_.data(), count,
-                                       &answer_->report.skipped_bound);
-        if (stage == 0) {
-            for (std::size_t i = 0; i < count; ++i) prefetch(store_->row(contenders_[i].position));
+        if (stage != 0) {
+            count = kernels_->tighten_u8i8(job, threshold_, contenders_.data(), count, skipped);
+            continue;
         }
+        count =
+            kernels_->enter_u8i8(job, threshold_, candidates, count, contenders_.data(), skipped);
+        for (std::size_t i = 0; i < count; ++i) prefetch(store_->row(contenders_[i].position));
     }
     return count;
 }
@@ -193,6 +294,10 @@ void Passage::weigh(const TileNorms& norms, std::size_t count, bool minor_read) 
     const double slack = minor_read ? coded_.minor_slack(norms) : coded_.tail_slack(norms);
     for (std::size_t i = 0; i < count; ++i) {
         const Contender& contender = contenders_[i];
+        if (is_seed(contender.position)) {
+            ++found_again_;
+            continue;
+        }
         const double codes = coded_.major_bound(contender.major);
         double bound = minor_read ? contender.bound : codes + proved_slack(norms);
         double width = 2.0 * (slack + coded_.coded_slack(norms));
@@ -216,8 +321,8 @@ void Passage::weigh(const TileNorms& norms, std::size_t count, bool minor_read) 
 
 void Passage::settle() {
     Report& report = answer_->report;
-    report.sifted += report.settled - weighed_in_;  // seeds were never sifted
-    report.tightened = finalists_.size() + report.settled;
+    report.sifted = std::min<std::uint64_t>(report.sifted + seeded_ - found_again_, store_->size());
+    report.tightened = finalists_.size() + weighed_in_ + seeded_;
     std::sort(finalists_.begin(), finalists_.end(), [](const Finalist& a, const Finalist& b) {
         return a.bound > b.bound || (a.bound == b.bound && a.position < b.position);
     });

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "engines/cell_choice.hpp"
 #include "engines/engine.hpp"
 #include "query.hpp"
 
@@ -24,12 +25,13 @@ class Passage {
                Answer& answer);
 
     // Step 1 (and 2, on the first tiles): writes the tile's candidates to `out` (room for all),
-    // asks for their minor codes and returns their number.
+    // asks for their minor codes and returns their number. With cells, reads those of them only
+    // that can still win; tiles come in order.
     std::size_t scan(const Tile& tile, Candidate* out);
 
     // Steps 3 and 4 for candidates of one tile: sift by the present threshold, then tighten stage
-    // by stage; who is left becomes a finalist.
-    void refine(const Chunk& chunk, const Candidate* candidates, std::size_t count);
+    // by stage; who is left becomes a finalist. Overwrites the candidates.
+    void refine(const Chunk& chunk, Candidate* candidates, std::size_t count);
 
     // Step 5: best bound first, until no bound reaches the threshold.
     void settle();
@@ -40,6 +42,14 @@ class Passage {
         double bound;
     };
 
+    // Step 2 with cells: settles the best majors of the best ones.
+    void seed_from_cells();
+    bool is_seed(std::uint32_t position) const;
+    void find_seeds(std::size_t first, std::size_t entries, std::size_t wanted);
+
+    const std::uint8_t* stage_rows(const Tile& tile) const;
+    std::size_t scan_all(const Tile& tile, Candidate* out);
+    std::size_t scan_listed(const Tile& tile, Candidate* out);
     std::size_t seed_from_scratch(const Tile& tile, Candidate* out);
     std::int32_t nth_largest(std::size_t n, std::size_t entries);
     void settle_row(std::uint32_t position);
@@ -51,15 +61,17 @@ class Passage {
     void skip(double bound);
     void skip_scores(std::int32_t largest, const TileNorms& norms);
 
-    std::size_t sift(const Chunk& chunk, const TileNorms& norms, const Candidate* candidates,
+    std::size_t sift(const Chunk& chunk, const TileNorms& norms, Candidate* candidates,
                      std::size_t count);
-    std::size_t tighten(const Chunk& chunk, const TileNorms& norms, std::size_t count);
+    std::size_t tighten(const Chunk& chunk, const TileNorms& norms, const Candidate* candidates,
+                        std::size_t count);
     void weigh(const TileNorms& norms, std::size_t count, bool minor_read);
 
     // First what every scan reads.
     const Store* store_ = nullptr;
     const Kernels* kernels_ = nullptr;
     double threshold_ = 0.0;  // of the results so far
+    bool uses_cells_ = false;
     bool soft_ = false;
     double beta_ = 0.0;
     Answer* answer_ = nullptr;
@@ -67,6 +79,10 @@ class Passage {
     QueryView view_;
     ExactQuery exact_;
     std::vector<Contender> contenders_;
+    CellChoice cells_;
+    std::vector<Candidate> seeds_;
+    std::uint64_t seeded_ = 0;  // settled before anything was sifted
+    std::uint64_t found_again_ = 0;
     std::uint64_t weighed_in_ = 0;  // settled by weigh()
     std::vector<Finalist> finalists_;
     std::vector<std::int32_t> scores_;

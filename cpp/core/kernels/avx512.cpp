@@ -63,6 +63,9 @@ struct Avx512Isa : Avx512Common {
             return _mm512_reduce_add_epi32(
                 join_halves(_mm512_maddubs_epi16(_mm512_loadu_si512(row), query_i8x64)));
         }
+        Four bound(const StageJob& job, const Candidate* candidates) const {
+            return bound_one_by_one(*this, job, candidates);
+        }
         __m512i query_i8x64;
     };
 };

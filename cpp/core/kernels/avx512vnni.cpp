@@ -43,6 +43,9 @@ struct Avx512VnniIsa : Avx512Common {
             return _mm512_reduce_add_epi32(
                 _mm512_dpbusd_epi32(_mm512_setzero_si512(), _mm512_loadu_si512(row), query_i8x64));
         }
+        Four bound(const StageJob& job, const Candidate* candidates) const {
+            return bound_one_by_one(*this, job, candidates);
+        }
         __m512i query_i8x64;
     };
 };

@@ -2,6 +2,8 @@
 // this file is the algorithm and, with ScalarIsa, the portable family.
 #pragma once
 
+#include <math.h>
+
 #include <cstring>
 #include <limits>
 
@@ -10,6 +12,9 @@
 
 #if defined(_MSC_VER) && !defined(__clang__)
 #include <intrin.h>
+#define HIERNORM_APART __restrict
+#else
+#define HIERNORM_APART __restrict__
 #endif
 
 // Internal linkage, and no function templates of the standard library: code compiled with one
@@ -44,13 +49,14 @@ inline std::size_t append_candidates(const std::int32_t* scores, std::uint32_t m
     return count;
 }
 
-// Appends the entries with score > cut; `block_at(entry)` gives the scores of the block there.
+// Appends the entries with score > cut; `block_at(entry)` gives the scores of the block there and
+// `position_at(entry)` its position.
 // Where candidates are frequent, testing each block for one mispredicts too often: such strips
 // append without a test. `out` has room for all entries and one block more. The largest score among
 // the others is only looked for if Track.
-template <class Isa, bool Track, class BlockAt>
+template <class Isa, bool Track, class BlockAt, class PositionAt>
 std::size_t sieve(const BlockAt& block_at, std::size_t entries, std::int32_t cut,
-                  std::uint32_t position, Candidate* out, std::int32_t* skipped) {
+                  const PositionAt& position_at, Candidate* out, std::int32_t* skipped) {
     constexpr std::size_t kStripEntries = 8 * kBlockEntries;
     constexpr std::ptrdiff_t kFrequent = 2;  // candidates in a strip
     Candidate* const begin = out;
@@ -67,7 +73,7 @@ std::size_t sieve(const BlockAt& block_at, std::size_t entries, std::int32_t cut
                 continue;
             }
             if constexpr (Track) best = Isa::maximum_below(best, block, cut);
-            out += Isa::append(block, cut, position + static_cast<std::uint32_t>(entry), out);
+            out += Isa::append(block, cut, position_at(entry), out);
         }
         frequent = out - strip >= kFrequent;
     }
@@ -77,7 +83,7 @@ std::size_t sieve(const BlockAt& block_at, std::size_t entries, std::int32_t cut
         Isa::store(scores, block_at(whole));
         for (std::size_t i = 0; i < entries - whole; ++i) {
             if (scores[i] > cut) {
-                *out++ = {position + static_cast<std::uint32_t>(whole + i), scores[i]};
+                *out++ = {position_at(whole) + static_cast<std::uint32_t>(i), scores[i]};
             } else {
                 largest = larger(largest, scores[i]);
             }
@@ -87,18 +93,27 @@ std::size_t sieve(const BlockAt& block_at, std::size_t entries, std::int32_t cut
     return static_cast<std::size_t>(out - begin);
 }
 
-template <class Isa, class BlockAt>
+template <class Isa, class BlockAt, class PositionAt>
 std::size_t sieve(const BlockAt& block_at, std::size_t entries, std::int32_t cut,
-                  std::uint32_t position, Candidate* out, std::int32_t* skipped) {
-    return skipped != nullptr ? sieve<Isa, true>(block_at, entries, cut, position, out, skipped)
-                              : sieve<Isa, false>(block_at, entries, cut, position, out, nullptr);
+                  const PositionAt& position_at, Candidate* out, std::int32_t* skipped) {
+    return skipped != nullptr
+               ? sieve<Isa, true>(block_at, entries, cut, position_at, out, skipped)
+               : sieve<Isa, false>(block_at, entries, cut, position_at, out, nullptr);
 }
+
+// Entries one after the other from `first` on.
+struct PositionsFrom {
+    std::uint32_t first;
+    std::uint32_t operator()(std::size_t entry) const {
+        return first + static_cast<std::uint32_t>(entry);
+    }
+};
 
 template <class Isa>
 std::size_t select_i32(const std::int32_t* scores, std::size_t entries, std::int32_t cut,
                        std::uint32_t position, Candidate* out, std::int32_t* skipped) {
     return sieve<Isa>([scores](std::size_t entry) { return Isa::load(scores + entry); }, entries,
-                      cut, position, out, skipped);
+                      cut, PositionsFrom{position}, out, skipped);
 }
 
 template <class Isa, class Query>
@@ -144,6 +159,14 @@ std::int32_t score_u8i8(const std::uint8_t* blocks, std::size_t entries, const S
     });
 }
 
+inline void prefetch_rows(const std::uint8_t* rows, std::uint32_t position,
+                          const Candidate* candidates, std::size_t count) {
+    if (rows == nullptr) return;
+    for (std::size_t i = 0; i < count; ++i) {
+        prefetch(rows + (candidates[i].position - position) * kStageBytes);
+    }
+}
+
 template <class Isa>
 std::size_t scan_u8i8(const std::uint8_t* blocks, std::size_t entries, const ScanQuery& query,
                       std::int32_t cut, std::uint32_t position, const std::uint8_t* nearby,
@@ -155,14 +178,98 @@ std::size_t scan_u8i8(const std::uint8_t* blocks, std::size_t entries, const Sca
             prefetch(block + kScanAhead);
             return fixed.score(block);
         };
-        return sieve<Isa>(block_at, entries, cut, position, out, skipped);
+        return sieve<Isa>(block_at, entries, cut, PositionsFrom{position}, out, skipped);
     });
-    if (nearby != nullptr) {
-        for (std::size_t i = 0; i < count; ++i) {
-            prefetch(nearby + (out[i].position - position) * kStageBytes);
+    prefetch_rows(nearby, position, out, count);
+    return count;
+}
+
+template <class Isa>
+std::size_t scan_list_u8i8(const std::uint8_t* blocks, const std::uint16_t* list, std::size_t count,
+                           const ScanQuery& query, std::int32_t cut, std::uint32_t position,
+                           const std::uint8_t* nearby, Candidate* out, std::int32_t* skipped) {
+    const std::size_t block_bytes = query.groups * kGroupSlots * kBlockEntries;
+    const auto position_at = [list, position](std::size_t entry) {
+        return position + static_cast<std::uint32_t>(list[entry / kBlockEntries] * kBlockEntries);
+    };
+    const std::size_t found = with_query<Isa>(query, [&](const auto& fixed) {
+        const auto block_at = [&fixed, blocks, block_bytes, list](std::size_t entry) {
+            return fixed.score(blocks + list[entry / kBlockEntries] * block_bytes);
+        };
+        return sieve<Isa>(block_at, count * kBlockEntries, cut, position_at, out, skipped);
+    });
+    prefetch_rows(nearby, position, out, found);
+    return found;
+}
+
+inline const std::uint8_t* stage_row(const StageJob& job, std::uint32_t position) {
+    return job.rows + (position - job.first_position) * job.row_bytes;
+}
+
+inline double stage_bound(const StageJob& job, std::int32_t major, std::int32_t minor,
+                          const std::uint8_t* row) {
+    return job.base + job.major_scale * major + job.minor_scale * (minor - job.correction) +
+           job.tail_scale * row[kStageBytes - 1];
+}
+
+constexpr std::size_t kFour = 4;
+
+// Sums and bounds of four candidates at a time.
+struct Four {
+    std::int32_t minors[kFour];
+    double bounds[kFour];
+};
+
+// For families without instructions of their own for it: one by one.
+template <class StageQuery>
+Four bound_one_by_one(const StageQuery& query, const StageJob& job, const Candidate* candidates) {
+    Four four;
+    for (std::size_t i = 0; i < kFour; ++i) {
+        const std::uint8_t* row = stage_row(job, candidates[i].position);
+        four.minors[i] = query.dot(row);
+        four.bounds[i] = stage_bound(job, candidates[i].score, four.minors[i], row);
+    }
+    return four;
+}
+
+template <class Isa>
+std::size_t enter_u8i8(const StageJob& job, double threshold, const Candidate* candidates,
+                       std::size_t count, Contender* contenders, double* skipped) {
+    constexpr std::size_t kAhead = 8;
+    const typename Isa::StageQuery query(job.query);
+    std::size_t kept = 0;
+    double largest[kFour] = {*skipped, *skipped, *skipped, *skipped};
+    std::size_t i = 0;
+    for (; i + kFour <= count; i += kFour) {
+        for (std::size_t ahead = i + kAhead; ahead < i + kAhead + kFour && ahead < count; ++ahead) {
+            prefetch(stage_row(job, candidates[ahead].position));
+        }
+        const Four four = query.bound(job, candidates + i);
+        std::uint32_t above = 0;
+        for (std::size_t l = 0; l < kFour; ++l) {
+            const bool below = four.bounds[l] < threshold;
+            above |= (below ? 0u : 1u) << l;
+            const double ruled_out = below ? four.bounds[l] : largest[l];
+            largest[l] = largest[l] > ruled_out ? largest[l] : ruled_out;
+        }
+        for (; above != 0; above &= above - 1) {
+            const std::uint32_t l = lowest_bit(above);
+            contenders[kept++] = {candidates[i + l].position, candidates[i + l].score,
+                                  four.minors[l], four.bounds[l]};
         }
     }
-    return count;
+    for (; i < count; ++i) {
+        const std::uint8_t* row = stage_row(job, candidates[i].position);
+        const std::int32_t minor = query.dot(row);
+        const double bound = stage_bound(job, candidates[i].score, minor, row);
+        if (bound < threshold) {
+            largest[0] = largest[0] > bound ? largest[0] : bound;
+        } else {
+            contenders[kept++] = {candidates[i].position, candidates[i].score, minor, bound};
+        }
+    }
+    for (const double value : largest) *skipped = *skipped > value ? *skipped : value;
+    return kept;
 }
 
 template <class Isa>
@@ -174,16 +281,12 @@ std::size_t tighten_u8i8(const StageJob& job, double threshold, Contender* conte
     double largest = *skipped;
     for (std::size_t i = 0; i < count; ++i) {
         if (i + kAhead < count) {
-            prefetch(job.rows +
-                     (contenders[i + kAhead].position - job.first_position) * job.row_bytes);
+            prefetch(stage_row(job, contenders[i + kAhead].position));
         }
         Contender contender = contenders[i];
-        const std::uint8_t* row =
-            job.rows + (contender.position - job.first_position) * job.row_bytes;
+        const std::uint8_t* row = stage_row(job, contender.position);
         contender.minor += query.dot(row);
-        contender.bound = job.base + job.major_scale * contender.major +
-                          job.minor_scale * (contender.minor - job.correction) +
-                          job.tail_scale * row[kStageBytes - 1];
+        contender.bound = stage_bound(job, contender.major, contender.minor, row);
         if (contender.bound < threshold) {
             largest = largest > contender.bound ? largest : contender.bound;
         } else {
@@ -283,11 +386,48 @@ void score_f32(const float* blocks, std::size_t entries, const float* query, std
     }
 }
 
+// Every element by itself, so that the compiler may use whatever width the family has.
+inline void score_cones_f32(const ConeArrays& cones, const ConeWeights& weights,
+                            const float* cosines, std::size_t count, std::int32_t* scores,
+                            std::int32_t* block_maxima) {
+    const float* const HIERNORM_APART cone_cosines = cones.cosines;
+    const float* const HIERNORM_APART cone_sines = cones.sines;
+    const float* const HIERNORM_APART norms = cones.norms;
+    const float* const HIERNORM_APART tails = cones.tails;
+    std::int32_t* const HIERNORM_APART out = scores;
+    const ConeWeights w = weights;
+    for (std::size_t i = 0; i < count; ++i) {
+        float t = cosines[i] + w.closeness;
+        t = t < 1.0f ? t : 1.0f;
+        float square = (1.0f - t) * (1.0f + t);
+        square = square > 0.0f ? square : 0.0f;
+        float cap = t * cone_cosines[i] + sqrtf(square) * cone_sines[i];
+        cap = cap > 0.0f ? cap : 0.0f;
+        cap = t < cone_cosines[i] ? cap : 1.0f;
+        const float bound = w.norm * (norms[i] * cap) + w.tail * tails[i] + w.constant;
+        out[i] = static_cast<std::int32_t>(bound * static_cast<float>(kConeUnits));
+    }
+    for (std::size_t first = 0; first < count; first += kBlockEntries) {
+        std::int32_t largest = out[first];
+        for (std::size_t i = 1; i < kBlockEntries; ++i) largest = larger(largest, out[first + i]);
+        block_maxima[first / kBlockEntries] = largest;
+    }
+}
+
 template <class Isa>
 constexpr Kernels make_kernels(std::string_view name) {
-    return Kernels{
-        name,         score_u8i8<Isa>, scan_u8i8<Isa>,   select_i32<Isa>, tighten_u8i8<Isa>,
-        dot_f32<Isa>, code_f64<Isa>,   squares_f64<Isa>, score_f32<Isa>};
+    return Kernels{name,
+                   score_u8i8<Isa>,
+                   scan_u8i8<Isa>,
+                   scan_list_u8i8<Isa>,
+                   select_i32<Isa>,
+                   enter_u8i8<Isa>,
+                   tighten_u8i8<Isa>,
+                   dot_f32<Isa>,
+                   code_f64<Isa>,
+                   squares_f64<Isa>,
+                   score_f32<Isa>,
+                   score_cones_f32};
 }
 
 }  // namespace

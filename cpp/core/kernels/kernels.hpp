@@ -65,6 +65,24 @@ struct ScanQuery {
     std::int32_t code_sum;
 };
 
+// The cones of cells, one array a quantity, padded to whole blocks; norms and tails are shares of
+// the largest.
+struct ConeArrays {
+    const float* cosines;
+    const float* sines;
+    const float* norms;
+    const float* tails;
+};
+
+// The query's side: what to add to a cosine for its rounding, and the shares of a cell's bound.
+struct ConeWeights {
+    float closeness;
+    float norm;
+    float tail;
+    float constant;
+};
+inline constexpr double kConeUnits = 1 << 20;  // of a score, for the largest bound there can be
+
 struct Kernels {
     std::string_view name;
 
@@ -81,13 +99,24 @@ struct Kernels {
                              const ScanQuery& query, std::int32_t cut, std::uint32_t position,
                              const std::uint8_t* nearby, Candidate* out, std::int32_t* skipped);
 
+    // The same for the `count` blocks that `list` names, in ascending order.
+    std::size_t (*scan_list_u8i8)(const std::uint8_t* blocks, const std::uint16_t* list,
+                                  std::size_t count, const ScanQuery& query, std::int32_t cut,
+                                  std::uint32_t position, const std::uint8_t* nearby,
+                                  Candidate* out, std::int32_t* skipped);
+
     // The same on scores that are known already; whole blocks of them are readable. `skipped` may
-    // be null in both.
+    // be null in all three.
     std::size_t (*select_i32)(const std::int32_t* scores, std::size_t entries, std::int32_t cut,
                               std::uint32_t position, Candidate* out, std::int32_t* skipped);
 
-    // Keeps the contenders whose bound after the stage is at least `threshold`, in order, and
-    // returns their number; raises *skipped to the largest bound among the others.
+    // The first stage: candidates whose bound after it is at least `threshold` become contenders,
+    // in order (room for all); returns their number and raises *skipped to the largest bound among
+    // the others.
+    std::size_t (*enter_u8i8)(const StageJob& job, double threshold, const Candidate* candidates,
+                              std::size_t count, Contender* contenders, double* skipped);
+
+    // The stages after it: keeps the contenders whose bound is at least `threshold` still.
     std::size_t (*tighten_u8i8)(const StageJob& job, double threshold, Contender* contenders,
                                 std::size_t count, double* skipped);
 
@@ -106,6 +135,14 @@ struct Kernels {
     // in dimension order, multiplication and addition rounded apart. Writes whole blocks.
     void (*score_f32)(const float* blocks, std::size_t entries, const float* query,
                       std::size_t dims, float* scores);
+
+    // With t the cosine of the query to a cell's direction plus `closeness`, at most 1:
+    //     cap = 1 where t >= cosine, else max(0, t cosine + sqrt((1 - t) (1 + t)) sine)
+    //     score = kConeUnits (weights.norm norm cap + weights.tail tail + constant), rounded down
+    // `count` is a multiple of the block; also writes the largest score of each block.
+    void (*score_cones_f32)(const ConeArrays& cones, const ConeWeights& weights,
+                            const float* cosines, std::size_t count, std::int32_t* scores,
+                            std::int32_t* block_maxima);
 };
 
 // The families this processor can run, slowest first; scalar is always among them.
