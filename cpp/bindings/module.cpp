@@ -172,11 +172,12 @@ void check(const Index& index, const Matrix<float>& rows, const Vector<std::int6
 }
 
 // The order in which to write the rows, (n,); none: as they are.
-nb::object group(Index& index, const Matrix<float>& majors, const Vector<std::int64_t>& ids) {
+nb::object group(Index& index, const Matrix<float>& rows, const Matrix<float>& majors,
+                 const Vector<std::int64_t>& ids) {
     std::vector<std::uint32_t> order;
     {
         const nb::gil_scoped_release release;
-        order = index.group(majors.data(), majors.shape(1), ids.data(), ids.shape(0));
+        order = index.group(rows.data(), majors.data(), majors.shape(1), ids.data(), ids.shape(0));
     }
     if (order.empty()) return nb::none();
     NewArray<std::uint32_t, 1> out(order.size());
@@ -296,7 +297,7 @@ NB_MODULE(_core, m) {
         .def("set_fit", &Index::set_fit, "fit"_a)
         .def("add", &add, "rows"_a, "ids"_a)
         .def("check", &check, "rows"_a, "ids"_a)
-        .def("group", &group, "majors"_a, "ids"_a)
+        .def("group", &group, "rows"_a, "majors"_a, "ids"_a)
         .def("write", &write_part, "ahead"_a, "rows"_a, "ids"_a, "views"_a, "more"_a)
         .def("publish", &publish, "ids"_a)
         .def("search", &search, "queries"_a, "k"_a, "beta"_a, "threads"_a, "batch_size"_a)

@@ -17,6 +17,7 @@ constexpr std::size_t kSliceEntries = 4096;
 constexpr std::size_t kGroupQueries = 128;    // that share a pass, if not told otherwise
 constexpr std::size_t kLeastGrouped = 16384;  // entries of one addition that are worth cells
 constexpr std::size_t kCellEntries = 32;
+constexpr double kMostRead = 0.5;         // share of the entries that a search is expected to read
 constexpr std::size_t kLeastPerHit = 64;  // entries for each hit wanted, to use cells
 
 Layout layout_of(EngineKind engine) {
@@ -105,22 +106,26 @@ void Index::check(const float* rows, const std::int64_t* ids, std::size_t count)
     }
 }
 
-bool Index::worth_cells(std::size_t entries) const {
-    if (settings_.engine != EngineKind::kCascade) return false;
-    switch (settings_.cells) {
-        case CellUse::kAlways: return true;
-        case CellUse::kNever: return false;
-        default: return entries >= kLeastGrouped;
+// No cells where a search would read most of them all the same: in the order they came, the first
+// entries tell more about the others.
+Grouping Index::plan_cells(const GroupingData& data, const std::int64_t* ids) const {
+    const bool always = settings_.cells == CellUse::kAlways;
+    if (settings_.engine != EngineKind::kCascade || settings_.cells == CellUse::kNever ||
+        (data.count < kLeastGrouped && !always)) {
+        return {};
     }
+    Grouping grouping =
+        group_by_direction(data.majors, data.stride, data.major, ids, data.count, kCellEntries);
+    if (!always && estimate_read_share(grouping, data) > kMostRead) return {};
+    return grouping;
 }
 
-std::vector<std::uint32_t> Index::group(const float* majors, std::size_t stride,
+std::vector<std::uint32_t> Index::group(const float* rows, const float* majors, std::size_t stride,
                                         const std::int64_t* ids, std::size_t count) {
     const DefaultFloatEnvironment environment;
-    Grouping grouping;
-    if (worth_cells(count)) {
-        grouping = group_by_direction(majors, stride, store_.fit().major, ids, count, kCellEntries);
-    }
+    Grouping grouping = plan_cells({rows, settings_.dim, majors, stride, store_.fit().major, count,
+                                    settings_.metric == Metric::kCosine},
+                                   ids);
     std::vector<std::uint32_t> order = grouping.order;
     const std::unique_lock lock(mutex_);
     store_.begin(std::move(grouping));
@@ -169,7 +174,7 @@ void Index::write_in_order(const float* rows, const std::int64_t* ids,
 void Index::add(const float* rows, const std::int64_t* ids, std::size_t count) {
     const std::lock_guard one_writer(writer_);
     check(rows, ids, count);
-    const std::vector<std::uint32_t> order = group(rows, settings_.dim, ids, count);
+    const std::vector<std::uint32_t> order = group(rows, rows, settings_.dim, ids, count);
     if (order.empty()) {
         write(0, rows, ids, nullptr, count, 0);
     } else {

@@ -11,6 +11,7 @@
 #include <shared_mutex>
 #include <vector>
 
+#include "cell_estimate.hpp"
 #include "engines/engine.hpp"
 #include "fit.hpp"
 #include "ids.hpp"
@@ -73,7 +74,7 @@ class Index {
     // (which tells the order to write them in; empty: as they are), write them part by part with
     // their views (rows `ahead` of the visible ones, `more` to come after this part), publish.
     void check(const float* rows, const std::int64_t* ids, std::size_t count) const;
-    std::vector<std::uint32_t> group(const float* majors, std::size_t stride,
+    std::vector<std::uint32_t> group(const float* rows, const float* majors, std::size_t stride,
                                      const std::int64_t* ids, std::size_t count);
     void write(std::size_t ahead, const float* rows, const std::int64_t* ids, const double* views,
                std::size_t count, std::size_t more);
@@ -103,7 +104,7 @@ class Index {
     void search_group(const Kernels&, const Job&, const float* queries, std::span<Answer>) const;
     void search_group_all(const Kernels&, const Job&, const float* queries,
                           std::span<Answer>) const;
-    bool worth_cells(std::size_t entries) const;
+    Grouping plan_cells(const GroupingData& data, const std::int64_t* ids) const;
     void write_in_order(const float* rows, const std::int64_t* ids,
                         const std::vector<std::uint32_t>& order);
     void check_rows(const char* what, const float* rows, std::size_t count) const;

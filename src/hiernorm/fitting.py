@@ -54,10 +54,8 @@ def fill(core: CoreIndex, ids: Int64Array, rows: Float32Array) -> None:
         return
     rotation = Rotation(matrix, fit.rotation_error)
     core.check(rows, ids)
-    majors = np.concatenate(
-        [rotation.directions(part, fit.major) for part in _parts(rows, PART_ROWS)]
-    )
-    order = core.group(majors, ids)
+    majors = np.concatenate([rotation.leading(part, fit.major) for part in _parts(rows, PART_ROWS)])
+    order = core.group(rows, majors, ids)
     del majors
     for first in range(0, len(rows), PART_ROWS):
         part = slice(first, first + PART_ROWS) if order is None else order[first:][:PART_ROWS]

@@ -41,10 +41,11 @@ class Rotation:
         view: Float64Array = rows.astype(np.float64) @ self.matrix.astype(np.float64).T
         return view
 
-    def directions(self, rows: Float32Array, dims: int) -> Float32Array:
-        """The first ``dims`` of the rotated ``rows``, over their norm: ``(n, dims)``."""
-        view = unit_rows(rows.astype(np.float64) @ self.matrix[:dims].astype(np.float64).T)
-        return np.ascontiguousarray(view, dtype=np.float32)
+    def leading(self, rows: Float32Array, dims: int) -> Float32Array:
+        """The first ``dims`` of the rotated ``rows``: ``(n, dims)`` in float32, at most its largest."""
+        view = rows.astype(np.float64) @ self.matrix[:dims].astype(np.float64).T
+        most = np.finfo(np.float32).max
+        return np.ascontiguousarray(np.clip(view, -most, most), dtype=np.float32)
 
 
 def unit_rows(view: Float64Array) -> Float64Array:

@@ -7,11 +7,14 @@
 //   4 tighten   the minor's codes, 64 bytes a time  the far tighter bound of major and minor codes
 //   5 settle    the float32 row                     the canonical score
 //
+// Where entries lie in cells, a step 0 before them bounds whole cells, and the scan reads those
+// only that reach the threshold.
+//
 // A group of queries goes through steps 1 to 4 together, a few tiles at a time: the codes of a tile
-// serve all queries while they are in the cache. What passes the scan is appended to a log, and
-// steps 3 and 4 read it when the minor codes asked for meanwhile have arrived. Every step raises
-// the threshold for the tiles that follow. Whatever is ruled out leaves its certified bound in
-// Report::skipped_bound.
+// serve all queries while they are in the cache. (Queries that read a few cells go by themselves.)
+// What passes the scan is appended to a log, and steps 3 and 4 read it when the minor codes asked
+// for meanwhile have arrived. Every step raises the threshold for the tiles that follow. Whatever
+// is ruled out leaves its certified bound in Report::skipped_bound.
 #include <algorithm>
 #include <vector>
 
@@ -27,7 +30,7 @@ constexpr std::size_t kTilesLogged = 4;
 
 // Candidates of one query in one tile, neighbours in the log.
 struct Run {
-    std::uint32_t query;
+    Passage* passage;
     std::size_t first;
     std::size_t count;
 };
@@ -38,12 +41,20 @@ class Group {
                 std::span<Answer> answers) {
         store_ = &store;
         if (passages_.size() < answers.size()) passages_.resize(answers.size());
-        count_ = answers.size();
-        for (std::size_t i = 0; i < count_; ++i) {
-            passages_[i].begin(store, kernels, job, queries + i * store.dim(), answers[i]);
+        sharing_.clear();
+        for (std::size_t i = 0; i < answers.size(); ++i) {
+            Passage* const passage = &passages_[sharing_.size()];
+            passage->begin(store, kernels, job, queries + i * store.dim(), answers[i]);
+            if (passage->uses_cells()) {
+                search_chunks({&passage, 1});
+                passage->settle();
+            } else {
+                sharing_.push_back(passage);
+            }
         }
-        for (std::size_t c = 0; c < store.chunks(); ++c) search_chunk(c);
-        for (std::size_t i = 0; i < count_; ++i) passages_[i].settle();
+        if (sharing_.empty()) return;
+        search_chunks(sharing_);
+        for (Passage* const passage : sharing_) passage->settle();
     }
 
     // Large buffers are not kept from one call to the next.
@@ -53,10 +64,14 @@ class Group {
 
    private:
     // Steps 1 to 4.
-    void search_chunk(std::size_t c) {
+    void search_chunks(std::span<Passage* const> passages) {
+        for (std::size_t c = 0; c < store_->chunks(); ++c) search_chunk(c, passages);
+    }
+
+    void search_chunk(std::size_t c, std::span<Passage* const> passages) {
         const Chunk& chunk = store_->chunk(c);
         const std::size_t entries = store_->chunk_entries(c);
-        const std::size_t stride = (count_ == 1 ? kTilesLogged : 1) * kTileEntries;
+        const std::size_t stride = (passages.size() == 1 ? kTilesLogged : 1) * kTileEntries;
         for (std::size_t first = 0; first < entries; first += stride) {
             logged_ = 0;
             runs_.clear();
@@ -64,27 +79,28 @@ class Group {
             for (std::size_t tile = first; tile < last; tile += kTileEntries) {
                 scan_tile({chunk, chunk.tiles[tile / kTileEntries], tile,
                            std::min(kTileEntries, last - tile),
-                           static_cast<std::uint32_t>(c * kChunkEntries + tile)});
+                           static_cast<std::uint32_t>(c * kChunkEntries + tile)},
+                          passages);
             }
             for (const Run& run : runs_) {
-                passages_[run.query].refine(chunk, log_.data() + run.first, run.count);
+                run.passage->refine(chunk, log_.data() + run.first, run.count);
             }
         }
     }
 
-    void scan_tile(const Tile& tile) {
-        for (std::uint32_t query = 0; query < count_; ++query) {
+    void scan_tile(const Tile& tile, std::span<Passage* const> passages) {
+        for (Passage* const passage : passages) {
             const std::size_t room = logged_ + tile.entries + kBlockEntries;
-            if (log_.size() < room) log_.resize(room + count_ * kTileEntries);
-            const std::size_t added = passages_[query].scan(tile, log_.data() + logged_);
-            if (added != 0) runs_.push_back({query, logged_, added});
+            if (log_.size() < room) log_.resize(room + passages.size() * kTileEntries);
+            const std::size_t added = passage->scan(tile, log_.data() + logged_);
+            if (added != 0) runs_.push_back({passage, logged_, added});
             logged_ += added;
         }
     }
 
     const Store* store_ = nullptr;
-    std::size_t count_ = 0;
     std::vector<Passage> passages_;
+    std::vector<Passage*> sharing_;
     std::vector<Candidate> log_;
     std::size_t logged_ = 0;
     std::vector<Run> runs_;

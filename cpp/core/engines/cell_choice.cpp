@@ -36,11 +36,7 @@ std::span<const Candidate> CellChoice::best(std::size_t entries) {
         const bool all = wanted == block_maxima_.size();
         const std::size_t count = kernels_->select_i32(
             scores_.data(), cells_->count(), all ? kNone : *nth - 1, 0, chosen_.data(), nullptr);
-        std::size_t have = 0;
-        for (std::size_t i = 0; i < count; ++i) {
-            have += cells_->end(chosen_[i].position) - cells_->first(chosen_[i].position);
-        }
-        if (have >= entries || all) return {chosen_.data(), count};
+        if (all || entries_of(count) >= entries) return {chosen_.data(), count};
     }
 }
 
@@ -48,11 +44,19 @@ void CellChoice::skip(std::int32_t score, Report& report) const {
     if (score != kNone) report.skipped_bound = std::max(report.skipped_bound, query_.bound(score));
 }
 
-void CellChoice::choose(double threshold, Report& report) {
-    std::int32_t skipped = kNone;
+std::size_t CellChoice::choose(double threshold) {
+    skipped_ = kNone;
     chosen_count_ = kernels_->select_i32(scores_.data(), cells_->count(), query_.cut(threshold), 0,
-                                         chosen_.data(), &skipped);
-    skip(skipped, report);
+                                         chosen_.data(), &skipped_);
+    return entries_of(chosen_count_);
+}
+
+std::size_t CellChoice::entries_of(std::size_t chosen) const {
+    std::size_t entries = 0;
+    for (std::size_t i = 0; i < chosen; ++i) {
+        entries += cells_->end(chosen_[i].position) - cells_->first(chosen_[i].position);
+    }
+    return entries;
 }
 
 std::span<const std::uint16_t> CellChoice::blocks(std::size_t position, std::size_t entries,

@@ -20,8 +20,11 @@ class CellChoice {
     // (or are all there are).
     std::span<const Candidate> best(std::size_t entries);
 
-    // Keeps the cells whose bound reaches the threshold.
-    void choose(double threshold, Report& report);
+    // Keeps the cells whose bound reaches the threshold; returns the number of their entries.
+    std::size_t choose(double threshold);
+
+    // Accounts for the others: they will not be read.
+    void skip_others(Report& report) const { skip(skipped_, report); }
 
     // The chosen cells' blocks among the `entries` from `position` on, as numbers from there. Cells
     // that the present threshold rules out after all are left out. Calls go through the store in
@@ -30,6 +33,7 @@ class CellChoice {
                                           double threshold, Report& report);
 
    private:
+    std::size_t entries_of(std::size_t chosen) const;
     void skip(std::int32_t score, Report& report) const;
 
     const Cells* cells_ = nullptr;
@@ -39,7 +43,8 @@ class CellChoice {
     std::vector<std::int32_t> block_maxima_;
     std::vector<Candidate> chosen_;
     std::size_t chosen_count_ = 0;
-    std::size_t next_ = 0;  // of the chosen
+    std::int32_t skipped_ = 0;  // largest score of the others
+    std::size_t next_ = 0;      // of the chosen
     std::vector<std::uint16_t> list_;
 };
 

@@ -13,6 +13,7 @@ namespace {
 constexpr std::int32_t kDone = std::numeric_limits<std::int32_t>::min();  // settled already
 constexpr std::size_t kFewSeeds = 64;
 constexpr std::size_t kRowsAhead = 3;
+constexpr std::size_t kMoreSeeds = 3;  // from cells: the best major need not be the best entry
 
 }  // namespace
 
@@ -37,7 +38,10 @@ void Passage::begin(const Store& store, const Kernels& kernels, const Job& job, 
     if (uses_cells_) {
         cells_.begin(store, kernels, view_);
         if (answer.results.missing() != 0) seed_from_cells();
-        cells_.choose(threshold_, answer.report);
+        const std::size_t chosen = cells_.choose(threshold_);
+        // Reading most cells one by one is slower than reading all entries in a row.
+        if (answer.results.missing() == 0 && chosen > store.size() / 2) uses_cells_ = false;
+        if (uses_cells_) cells_.skip_others(answer.report);
     }
 }
 
@@ -70,7 +74,7 @@ void Passage::prefetch_row(std::uint32_t position) const {
 }
 
 void Passage::seed_from_cells() {
-    const std::size_t wanted = answer_->results.missing();
+    const std::size_t wanted = answer_->results.missing() + kMoreSeeds;
     std::size_t done = 0;  // whole blocks: no entry may count twice
     for (const Candidate& best : cells_.best(wanted)) {
         std::size_t first = std::max(done, store_->cells().first(best.position));

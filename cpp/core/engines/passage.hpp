@@ -24,6 +24,9 @@ class Passage {
     void begin(const Store& store, const Kernels& kernels, const Job& job, const float* row,
                Answer& answer);
 
+    // Whether scan() reads chosen cells only: then there is little to share with other queries.
+    bool uses_cells() const { return uses_cells_; }
+
     // Step 1 (and 2, on the first tiles): writes the tile's candidates to `out` (room for all),
     // asks for their minor codes and returns their number. With cells, reads those of them only
     // that can still win; tiles come in order.

@@ -23,6 +23,7 @@ namespace hiernorm {
 namespace {
 
 constexpr std::size_t kScanAhead = 2048;  // bytes of codes that are fetched ahead of the scan
+constexpr std::size_t kBlocksAhead = 4;   // the same for listed blocks
 constexpr std::int32_t kLowest = std::numeric_limits<std::int32_t>::min();
 
 inline std::int32_t larger(std::int32_t a, std::int32_t b) { return a > b ? a : b; }
@@ -193,8 +194,12 @@ std::size_t scan_list_u8i8(const std::uint8_t* blocks, const std::uint16_t* list
         return position + static_cast<std::uint32_t>(list[entry / kBlockEntries] * kBlockEntries);
     };
     const std::size_t found = with_query<Isa>(query, [&](const auto& fixed) {
-        const auto block_at = [&fixed, blocks, block_bytes, list](std::size_t entry) {
-            return fixed.score(blocks + list[entry / kBlockEntries] * block_bytes);
+        const auto block_at = [&fixed, blocks, block_bytes, list, count](std::size_t entry) {
+            const std::size_t i = entry / kBlockEntries;
+            const std::size_t ahead = i + kBlocksAhead < count ? i + kBlocksAhead : i;
+            const std::uint8_t* const coming = blocks + list[ahead] * block_bytes;
+            for (std::size_t line = 0; line < block_bytes; line += 64) prefetch(coming + line);
+            return fixed.score(blocks + list[i] * block_bytes);
         };
         return sieve<Isa>(block_at, count * kBlockEntries, cut, position_at, out, skipped);
     });
