@@ -191,7 +191,7 @@ class Index:
         fill(core, ids, rows)
 
     def optimize(self) -> None:
-        """Fit anew on all entries: the rotation of plain vectors, the steps of the codes, the cells.
+        """Fit anew on all entries: the rotation of plain vectors, the steps of codes, the cells.
 
         Entries that were added a few at a time are in no cell until then; an index calls this by
         itself when they have become more than the others.

@@ -42,7 +42,7 @@ class Rotation:
         return view
 
     def leading(self, rows: Float32Array, dims: int) -> Float32Array:
-        """The first ``dims`` of the rotated ``rows``: ``(n, dims)`` in float32, at most its largest."""
+        """The first ``dims`` of the rotated ``rows``, ``(n, dims)``, kept within float32."""
         view = rows.astype(np.float64) @ self.matrix[:dims].astype(np.float64).T
         most = np.finfo(np.float32).max
         return np.ascontiguousarray(np.clip(view, -most, most), dtype=np.float32)

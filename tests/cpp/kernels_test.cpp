@@ -1,6 +1,7 @@
 // Every kernel family computes what plain loops compute: integers exactly, floats bit for bit.
 #include "kernels/kernels.hpp"
 
+#include <cmath>
 #include <limits>
 
 #include "check.hpp"
@@ -111,6 +112,44 @@ TEST(scan_u8i8_selects_the_same_in_every_family) {
     });
 }
 
+TEST(scan_list_u8i8_selects_from_the_listed_blocks) {
+    for_all_codes([](const CodedBlocks& coded, std::size_t entries) {
+        Random random(5);
+        std::vector<std::uint16_t> list;
+        for (std::size_t block = 0; block < entries / kBlockEntries; ++block) {
+            if (random.coin()) list.push_back(static_cast<std::uint16_t>(block));
+        }
+        const std::vector<std::uint8_t> nearby(entries * kStageBytes);
+        for (const std::int32_t cut : cuts_of(coded.scores())) {
+            std::vector<Candidate> expected;
+            std::int32_t expected_skipped = kLowest;
+            for (const std::size_t block : list) {
+                for (std::size_t i = block * kBlockEntries; i < (block + 1) * kBlockEntries; ++i) {
+                    const std::int32_t score = coded.scores()[i];
+                    if (score > cut) {
+                        expected.push_back({1000u + static_cast<std::uint32_t>(i), score});
+                    } else {
+                        expected_skipped = std::max(expected_skipped, score);
+                    }
+                }
+            }
+            for (const Kernels* kernels : available_kernels()) {
+                const Context context(kernels->name, ", cut ", cut);
+                std::vector<Candidate> out(entries + kBlockEntries);
+                std::int32_t skipped = kLowest;
+                out.resize(kernels->scan_list_u8i8(coded.codes(), list.data(), list.size(),
+                                                   coded.query(), cut, 1000u, nearby.data(),
+                                                   out.data(), &skipped));
+                CHECK_EQUAL(skipped, expected_skipped);
+                CHECK(std::equal(out.begin(), out.end(), expected.begin(), expected.end(),
+                                 [](const Candidate& a, const Candidate& b) {
+                                     return a.position == b.position && a.score == b.score;
+                                 }));
+            }
+        }
+    });
+}
+
 TEST(select_i32_selects_the_same_in_every_family) {
     Random random(3);
     for (const std::size_t entries : kEntries) {
@@ -162,7 +201,17 @@ bool same_contender(const Contender& a, const Contender& b) {
            same_bits(a.bound, b.bound);
 }
 
-void check_stage(const StageJob& job, const std::vector<Contender>& before) {
+// The first stage starts from candidates, whose minors are zero still.
+std::vector<Candidate> as_candidates(std::vector<Contender>& contenders) {
+    std::vector<Candidate> candidates;
+    for (Contender& contender : contenders) {
+        contender.minor = 0;
+        candidates.push_back({contender.position, contender.major});
+    }
+    return candidates;
+}
+
+void check_stage(const StageJob& job, const std::vector<Contender>& before, bool first) {
     const std::vector<Contender> all = plain_stage(job, before);
     const double middle = all.empty() ? 0.0 : all[all.size() / 2].bound;  // reached by that one
     for (const double threshold :
@@ -180,7 +229,14 @@ void check_stage(const StageJob& job, const std::vector<Contender>& before) {
             const Context context(kernels->name, ", threshold ", threshold);
             std::vector<Contender> left = before;
             double skipped = -1e300;
-            left.resize(kernels->tighten_u8i8(job, threshold, left.data(), left.size(), &skipped));
+            if (first) {
+                const std::vector<Candidate> candidates = as_candidates(left);
+                left.resize(kernels->enter_u8i8(job, threshold, candidates.data(),
+                                                candidates.size(), left.data(), &skipped));
+            } else {
+                left.resize(
+                    kernels->tighten_u8i8(job, threshold, left.data(), left.size(), &skipped));
+            }
             CHECK(same_bits(skipped, expected_skipped));
             CHECK(std::equal(left.begin(), left.end(), expected.begin(), expected.end(),
                              same_contender));
@@ -188,7 +244,7 @@ void check_stage(const StageJob& job, const std::vector<Contender>& before) {
     }
 }
 
-TEST(tighten_u8i8_has_the_same_bounds_in_every_family) {
+TEST(the_stages_have_the_same_bounds_in_every_family) {
     Random random(4);
     constexpr std::size_t kRows = 50;
     for (std::size_t row_bytes = 1; row_bytes <= kStageBytes; ++row_bytes) {
@@ -212,7 +268,7 @@ TEST(tighten_u8i8_has_the_same_bounds_in_every_family) {
                                random.uniform(),
                                random.between(-99999, 99999),
                                last ? 0.0 : 10.0 * random.uniform()};
-            for (const std::size_t count : {0, 1, 8, 9, 16, 40}) {
+            for (const std::size_t count : {0, 1, 3, 4, 8, 9, 16, 40}) {
                 const Context context("row_bytes ", row_bytes, ", last ", last, ", count ", count);
                 std::vector<Contender> before(count);
                 for (Contender& contender : before) {
@@ -220,9 +276,48 @@ TEST(tighten_u8i8_has_the_same_bounds_in_every_family) {
                         job.first_position + static_cast<std::uint32_t>(random.below(kRows)),
                         random.between(-65534, 65534), random.between(-1000000, 1000000), 0.0};
                 }
-                check_stage(job, before);
+                check_stage(job, before, false);
+                as_candidates(before);
+                check_stage(job, before, true);
             }
         }
+    }
+}
+
+TEST(score_cones_f32_has_the_same_scores_in_every_family) {
+    Random random(6);
+    constexpr std::size_t kCells = 160;
+    std::vector<float> cosines(kCells), sines(kCells), norms(kCells), tails(kCells), to(kCells);
+    for (std::size_t i = 0; i < kCells; ++i) {
+        cosines[i] = i % 10 == 0 ? -2.0f : static_cast<float>(2.0 * random.uniform() - 1.0);
+        sines[i] = static_cast<float>(random.uniform());
+        norms[i] = static_cast<float>(random.uniform());
+        tails[i] = static_cast<float>(random.uniform());
+        to[i] = i % 7 == 0    ? 1.0f
+                : i % 11 == 0 ? -1.00001f
+                              : static_cast<float>(2.0 * random.uniform() - 1.0);
+    }
+    const ConeArrays cones{cosines.data(), sines.data(), norms.data(), tails.data()};
+    const ConeWeights weights{1e-6f, 0.75f, 0.25f, 1e-5f};
+    for (const Kernels* kernels : available_kernels()) {
+        const Context context(kernels->name);
+        std::vector<std::int32_t> scores(kCells), maxima(kCells / kBlockEntries);
+        kernels->score_cones_f32(cones, weights, to.data(), kCells, scores.data(), maxima.data());
+        for (std::size_t i = 0; i < kCells; ++i) {
+            const double t = std::min(1.0, double{to[i]} + double{weights.closeness});
+            double cap = 1.0;
+            if (t < cosines[i]) {
+                cap = t * cosines[i] + std::sqrt(std::max(0.0, 1.0 - t * t)) * sines[i];
+            }
+            const double bound = 0.75 * norms[i] * std::max(0.0, cap) + 0.25 * tails[i] + 1e-5;
+            CHECK(std::abs(scores[i] - kConeUnits * bound) < 4.0);
+            CHECK(maxima[i / kBlockEntries] >= scores[i]);
+        }
+        std::vector<std::int32_t> plain(kCells), plain_maxima(maxima);
+        available_kernels()[0]->score_cones_f32(cones, weights, to.data(), kCells, plain.data(),
+                                                plain_maxima.data());
+        CHECK(scores == plain);
+        CHECK(maxima == plain_maxima);
     }
 }
 
