@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kSliceEntries = 4096;
 constexpr std::size_t kGroupQueries = 128;    // that share a pass, if not told otherwise
 constexpr std::size_t kLeastGrouped = 16384;  // entries of one addition that are worth cells
-constexpr std::size_t kCellEntries = 32;
+constexpr std::size_t kCellEntries = 64;
 constexpr double kMostRead = 0.5;         // share of the entries that a search is expected to read
 constexpr std::size_t kLeastPerHit = 64;  // entries for each hit wanted, to use cells
 
