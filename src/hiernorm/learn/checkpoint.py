@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from kornia.feature.hardnet import urls
 from kornia.core.download import load_state_dict_from_url
+from kornia.feature.hardnet import urls
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
