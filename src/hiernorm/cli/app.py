@@ -8,6 +8,7 @@ import click
 
 import hiernorm
 from hiernorm.cli.bench import bench
+from hiernorm.cli.data import data
 from hiernorm.cli.demo import demo
 from hiernorm.cli.info import info
 
@@ -35,5 +36,5 @@ def app(debug: bool) -> None:
     """Exact and deterministic vector retrieval by Hierarchical Normalization."""
 
 
-for command in (info, demo, bench):
+for command in (info, demo, bench, data):
     app.add_command(command)
