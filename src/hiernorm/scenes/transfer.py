@@ -11,7 +11,9 @@ from typing import Any
 
 from hiernorm.extras import import_extra
 
-CHUNK = 1 << 18
+CHUNK = 1 << 14
+"""Bytes taken at a time: at most as many are lost when a transfer breaks off."""
+
 TIMEOUT = (20.0, 60.0)
 """Seconds to wait for a connection, and for the next bytes."""
 
