@@ -12,15 +12,12 @@ from typing import Protocol
 
 import numpy as np
 
-from hiernorm.extras import import_extra
+from hiernorm.learn.bitmap import encode_bitmap
+from hiernorm.learn.pairs import make_pairs
+from hiernorm.learn.phototour import GRID, PATCH
 from hiernorm.reference import Int64Array
-from hiernorm.scenes.pairs import draw_pairs
 from hiernorm.vision.frames import Frames
-from hiernorm.vision.patches import SIZE
 from hiernorm.vision.photos import UInt8Array
-
-GRID = 16
-"""Patches along the side of a mosaic."""
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 """Date of every file in a zip: the bytes of a scene must not tell when it was made."""
@@ -62,7 +59,7 @@ class SceneWriter:
             )
         self._pairs = pairs
         self._seed = seed
-        self._mosaic = np.zeros((GRID, SIZE, GRID, SIZE), np.uint8)
+        self._mosaic = np.zeros((GRID, PATCH, GRID, PATCH), np.uint8)
         self._points: list[int] = []
         self._info: list[str] = []
         self._interest: list[str] = []
@@ -82,9 +79,9 @@ class SceneWriter:
 
     def add(self, point: int, patches: UInt8Array, images: Int64Array, frames: Frames) -> None:
         """Add all views of one point: patches (n, 64, 64), their images (n,) and frames (n)."""
-        if patches.dtype != np.uint8 or patches.shape[1:] != (SIZE, SIZE):
+        if patches.dtype != np.uint8 or patches.shape[1:] != (PATCH, PATCH):
             raise ValueError(
-                f"expected patches of shape (n, {SIZE}, {SIZE}), dtype uint8; "
+                f"expected patches of shape (n, {PATCH}, {PATCH}), dtype uint8; "
                 f"got {patches.shape}, {patches.dtype}"
             )
         if not len(patches) == len(images) == len(frames):
@@ -108,10 +105,9 @@ class SceneWriter:
                 self._write_mosaic()
 
     def _write_mosaic(self) -> None:
-        cv2 = import_extra("cv2", "vision")
-        _, content = cv2.imencode(".bmp", self._mosaic.reshape(GRID * SIZE, GRID * SIZE))
+        mosaic = encode_bitmap(self._mosaic.reshape(GRID * PATCH, GRID * PATCH))
         number = (len(self._points) - 1) // GRID**2
-        self._store.write(f"patches{number:04d}.bmp", content.tobytes())
+        self._store.write(f"patches{number:04d}.bmp", mosaic)
         self._mosaic[:] = 0
 
     def _finish(self) -> None:
@@ -119,10 +115,11 @@ class SceneWriter:
         if len(self._points) % GRID**2:
             self._write_mosaic()
         points = np.array(self._points, np.int64)
-        pairs = draw_pairs(points, self._pairs, self._seed)
+        pairs = make_pairs(points, self._pairs, self._seed)
         # Both kinds mixed, as in the official files.
-        pairs = np.random.default_rng([self._seed, 1]).permutation(pairs)
-        matches = [f"{a} {points[a]} 0 {b} {points[b]} 0 0\n" for a, b in pairs]
+        order = np.random.default_rng([self._seed, 1]).permutation(len(pairs))
+        both = zip(pairs.first[order], pairs.second[order], strict=True)
+        matches = [f"{a} {points[a]} 0 {b} {points[b]} 0 0\n" for a, b in both]
         count = len(pairs) // 2
         self._store.write("info.txt", "".join(self._info).encode())
         self._store.write("interest.txt", "".join(self._interest).encode())
