@@ -114,7 +114,9 @@ def _shifted(patches: UInt8Array, most: int, rng: np.random.Generator) -> UInt8A
     dy, dx = rng.integers(0, 2 * most + 1, size=(2, len(patches)))
     rows = dy[:, None] + np.arange(size)
     columns = dx[:, None] + np.arange(size)
-    return padded[np.arange(len(patches))[:, None, None], rows[:, :, None], columns[:, None, :]]
+    which = np.arange(len(patches))[:, None, None]
+    shifted: UInt8Array = padded[which, rows[:, :, None], columns[:, None, :]]
+    return shifted
 
 
 def load_sets(settings: Settings) -> tuple[PatchSet, PatchSet]:

@@ -94,4 +94,5 @@ def encode_bitmap(picture: npt.NDArray[Any]) -> bytes:
 
 def _grey(colours: UInt8Array) -> UInt8Array:
     """Return the brightness ``(...)`` of ``(..., 3)`` blue, green, red."""
-    return np.rint(colours @ GREY_WEIGHTS).astype(np.uint8)
+    grey: UInt8Array = np.rint(colours @ GREY_WEIGHTS).astype(np.uint8)
+    return grey

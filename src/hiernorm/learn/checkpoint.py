@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 from kornia.feature.hardnet import urls
+from kornia.core.download import load_state_dict_from_url
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
@@ -67,10 +68,9 @@ def save_weights(path: Path, network: HNHardNet, half: bool = False) -> None:
 
 def describe_network(network: HNHardNet) -> dict[str, str]:
     """Return what must be known besides the weights, as strings."""
-    layer = network.normalization
     if network.norm == "l2":
         return {"norm": "l2"}
-    return {"norm": "hn", "major": str(layer.major), "alpha": repr(layer.alpha)}
+    return {"norm": "hn", "major": str(network.major), "alpha": repr(network.alpha)}
 
 
 def load_weights(source: str | Path) -> dict[str, Tensor]:
@@ -131,18 +131,11 @@ def _read_safetensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
 
 
 def _download(name: str) -> dict[str, Any]:
-    """Fetch official weights through torch's cache, from the addresses that kornia lists."""
-    addresses = urls[name] if isinstance(urls[name], list) else [urls[name]]
-    failures = []
-    for address in addresses:
-        try:
-            state: dict[str, Any] = torch.hub.load_state_dict_from_url(
-                address, map_location="cpu", weights_only=True
-            )
-            return state
-        except OSError as error:
-            failures.append(f"{address}: {error}")
-    raise ConnectionError(
-        f"could not download the weights {name!r} ({'; '.join(failures)}); "
-        "give the path of a file instead"
-    )
+    """Fetch official weights as kornia does, into torch's cache."""
+    try:
+        state: dict[str, Any] = load_state_dict_from_url(urls[name], map_location="cpu")
+    except RuntimeError as error:
+        raise ConnectionError(
+            f"could not download the weights {name!r}; give the path of a file instead: {error}"
+        ) from error
+    return state

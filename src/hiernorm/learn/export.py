@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import io
+import tempfile
 import warnings
 from pathlib import Path
 
@@ -42,11 +42,7 @@ def export_network(network: HNHardNet, path: Path) -> None:
     path
         Without a suffix.
     """
-    rounded = HNHardNet(
-        getattr(network.normalization, "major", 16),
-        getattr(network.normalization, "alpha", 1 / 8),
-        network.norm,
-    )
+    rounded = HNHardNet(network.major, network.alpha, network.norm)
     half = {n: t.half() if t.is_floating_point() else t for n, t in network.state_dict().items()}
     rounded.load_state_dict(half)
     save_weights(path.with_suffix(".safetensors"), rounded, half=True)
@@ -57,21 +53,21 @@ def encode_onnx(network: HNHardNet) -> bytes:
     """Return the bytes of the network's ONNX file."""
     onnx = import_extra("onnx", extra="train")
     example = torch.zeros(2, 1, 2 * SIZE, 2 * SIZE)
-    buffer = io.BytesIO()
-    with warnings.catch_warnings():
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        file = Path(folder) / "network.onnx"
         # The exporter warns of its own plans, which no user can act on.
         warnings.simplefilter("ignore")
         torch.onnx.export(
             _BothOutputs(network).eval(),
             (example,),
-            buffer,
+            file,
             input_names=["patches"],
             output_names=["descriptors", "features"],
             dynamic_axes={name: {0: "n"} for name in ("patches", "descriptors", "features")},
             opset_version=OPSET,
             dynamo=False,
         )
-    model = onnx.load_from_string(buffer.getvalue())
+        model = onnx.load(file)
     _store_half(model)
     for key, value in describe_network(network).items():
         entry = model.metadata_props.add()

@@ -67,5 +67,6 @@ class HierarchicalNorm(nn.Module):
 
 def scaled(part: Tensor, target: float) -> Tensor:
     """Scale ``part (..., d)`` to norm ``target`` along its last dimension."""
-    norms = torch.linalg.vector_norm(part, dim=-1, keepdim=True)
-    return part * (target / norms.clamp_min(SMALLEST_NORM))
+    norms: Tensor = torch.linalg.vector_norm(part, dim=-1, keepdim=True)
+    result: Tensor = part * (target / norms.clamp_min(SMALLEST_NORM))
+    return result

@@ -71,7 +71,7 @@ class HNHardNet(HardNet):
         super().__init__(pretrained=False)
         if norm == "hn" and major >= DIM:
             raise ValueError(f"major must be below {DIM}, got {major}")
-        self.norm = norm
+        self.norm, self.major, self.alpha = norm, major, float(alpha)
         self.input = PatchInput()
         self.normalization = HierarchicalNorm(major, alpha) if norm == "hn" else L2Norm()
 

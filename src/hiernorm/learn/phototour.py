@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import zipfile
+import zlib
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -114,9 +115,7 @@ class PhotoTour:
         if not found:
             return make_pairs(self.points)
         name = max(found, key=lambda m: (int(m[1]), m[0]))[0]
-        return parse_pairs(
-            self._read_table(name, np.int64), self.points, self._files.label(name)
-        )
+        return parse_pairs(self._read_table(name, np.int64), self.points, self._files.label(name))
 
     def _read_table(self, name: str, dtype: type[Any]) -> npt.NDArray[Any]:
         """Return the numbers of a text file, ``(rows, columns)``."""
@@ -180,7 +179,7 @@ class _Archive:
         try:
             with zipfile.ZipFile(self._path) as archive:
                 return archive.read(self._members[name])
-        except (zipfile.BadZipFile, EOFError, OSError, zipfile.zlib.error) as error:
+        except (zipfile.BadZipFile, EOFError, OSError, zlib.error) as error:
             raise ValueError(f"{self.label(name)} is corrupt: {error}") from error
 
 
@@ -190,4 +189,6 @@ def _find_files(root: Path, scene: str) -> _Folder | _Archive:
         return _Folder(root / scene)
     if (root / f"{scene}.zip").is_file():
         return _Archive(root / f"{scene}.zip")
-    raise FileNotFoundError(f"no scene {scene!r}: neither {root / scene}/ nor {scene}.zip in {root}")
+    raise FileNotFoundError(
+        f"no scene {scene!r}: neither {root / scene}/ nor {scene}.zip in {root}"
+    )

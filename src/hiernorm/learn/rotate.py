@@ -39,7 +39,7 @@ def rotate_network(
     if method == "pca":
         rotation = principal_directions(units)
     else:
-        rotation = separating_directions(units, points, network.normalization.major)
+        rotation = separating_directions(units, points, network.major)
     fold_rotation(network, rotation)
 
 
@@ -47,7 +47,7 @@ def rotate_network(
 def embed_all(network: HNHardNet, patches: Tensor) -> Float64Array:
     """Return the features before normalisation of uint8 patches, float64 ``(n, 128)``."""
     network.eval()
-    chunks = [network.embed(p.to(torch.float32) / 255) for p in patches.split(CHUNK)]
+    chunks = [network.embed(p.to(torch.float32) / 255) for p in torch.split(patches, CHUNK)]
     return torch.cat(chunks).double().numpy()
 
 

@@ -108,6 +108,11 @@ class Settings:
         """The epochs of the schedule."""
         return self.epochs or PAPER_EPOCHS.get(self.major, max(PAPER_EPOCHS.values()))
 
+    @property
+    def patches_per_row(self) -> int:
+        """Patches described per row of a batch: anchor, positive, and a negative if it is drawn."""
+        return 3 if self.loss == "triplet" else 2
+
     def to_json(self) -> str:
         """Return the record as JSON, to be read by :meth:`from_json`."""
         return json.dumps(asdict(self))
@@ -117,5 +122,7 @@ class Settings:
         """Return the record that :meth:`to_json` wrote."""
         values: dict[str, Any] = json.loads(text)
         names = {f.name for f in fields(cls)}
-        kept = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items() if k in names}
+        kept: dict[str, Any] = {k: v for k, v in values.items() if k in names}
+        for name in ("data", "augment"):
+            kept[name] = tuple(kept[name])
         return cls(**kept)

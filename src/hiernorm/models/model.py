@@ -53,15 +53,17 @@ def load_model(name: str | Path, *, threads: int | None = None) -> Model:
     Model('hn8', norm='hn', major=8, alpha=0.03125)
     """
     if str(name) in available_models():
-        with resources.as_file(resources.files("hiernorm.models") / f"{name}.onnx") as path:
-            return Model(path, threads=threads)
+        content = (resources.files("hiernorm.models") / f"{name}.onnx").read_bytes()
+        return Model(content, str(name), threads=threads)
     path = Path(name)
     if path.suffix != ".onnx":
         raise ValueError(
             f"no model {str(name)!r}: the package has {', '.join(available_models())}; "
             "or give the path of an .onnx file"
         )
-    return Model(path, threads=threads)
+    if not path.is_file():
+        raise FileNotFoundError(f"no such file: {path}")
+    return Model(path.read_bytes(), path.stem, threads=threads)
 
 
 class Model:
@@ -69,25 +71,22 @@ class Model:
 
     Parameters
     ----------
-    path
-        An ONNX file as :func:`hiernorm.learn.export_network` writes it.
+    content
+        The bytes of an ONNX file as :func:`hiernorm.learn.export_network` writes it.
+    name
+        What it is called, in errors too.
     threads
         Of onnxruntime.
 
     Attributes
     ----------
-    name
-        The file's name.
     norm
         ``"hn"`` or ``"l2"``.
     major, alpha
         Of an index for the descriptors; None for a plain model.
     """
 
-    def __init__(self, path: str | Path, *, threads: int | None = None) -> None:
-        path = Path(path)
-        if not path.is_file():
-            raise FileNotFoundError(f"no such file: {path}")
+    def __init__(self, content: bytes, name: str, *, threads: int | None = None) -> None:
         runtime = import_extra("onnxruntime", extra="vision")
         options = runtime.SessionOptions()
         options.intra_op_num_threads = thread_count(threads)
@@ -95,14 +94,14 @@ class Model:
         options.log_severity_level = 3
         try:
             self._session = runtime.InferenceSession(
-                path.read_bytes(), options, providers=["CPUExecutionProvider"]
+                content, options, providers=["CPUExecutionProvider"]
             )
         except Exception as error:  # onnxruntime's own errors have no common public base
-            raise ValueError(f"{path} is no complete ONNX model: {error}") from error
+            raise ValueError(f"{name} is no complete ONNX model: {error}") from error
         properties = self._session.get_modelmeta().custom_metadata_map
         if properties.get("norm") not in ("hn", "l2"):
-            raise ValueError(f"{path} does not say its normalisation; it is no model of hiernorm")
-        self.name = path.stem
+            raise ValueError(f"{name} does not say its normalisation; it is no model of hiernorm")
+        self.name = name
         self.norm: str = properties["norm"]
         self.major = int(properties["major"]) if self.norm == "hn" else None
         self.alpha = float(properties["alpha"]) if self.norm == "hn" else None
