@@ -8,6 +8,7 @@ import click
 
 import hiernorm
 from hiernorm.cli.bench import bench
+from hiernorm.cli.data import data
 from hiernorm.cli.demo import demo
 from hiernorm.cli.evaluate import evaluate
 from hiernorm.cli.info import info
@@ -37,5 +38,5 @@ def app(debug: bool) -> None:
     """Exact and deterministic vector retrieval by Hierarchical Normalization."""
 
 
-for command in (info, demo, bench, train, evaluate):
+for command in (info, demo, bench, data, train, evaluate):
     app.add_command(command)
