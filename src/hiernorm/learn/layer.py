@@ -47,7 +47,8 @@ class HierarchicalNorm(nn.Module):
 
         A part of zero norm stays zero, with zero gradient.
         """
-        if not torch.jit.is_tracing() and features.shape[-1] <= self.major:
+        tracing: bool = torch.jit.is_tracing()  # type: ignore[attr-defined, no-untyped-call]
+        if not tracing and features.shape[-1] <= self.major:
             raise ValueError(
                 f"features have {features.shape[-1]} dimensions; a major of {self.major} "
                 "needs more than that"
