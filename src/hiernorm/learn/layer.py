@@ -47,8 +47,7 @@ class HierarchicalNorm(nn.Module):
 
         A part of zero norm stays zero, with zero gradient.
         """
-        tracing: bool = torch.jit.is_tracing()  # type: ignore[attr-defined, no-untyped-call]
-        if not tracing and features.shape[-1] <= self.major:
+        if not torch.jit.is_tracing() and features.shape[-1] <= self.major:
             raise ValueError(
                 f"features have {features.shape[-1]} dimensions; a major of {self.major} "
                 "needs more than that"
