@@ -63,7 +63,7 @@ def evaluate(
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
         (out / "evaluation.json").write_text(report, encoding="utf-8")
-        pictures = import_extra("hiernorm.learn.pictures", extra="train")
+        pictures = import_extra("hiernorm.learn.pictures", extra="evaluate")
         pictures.draw_rocs(results, out / "roc.png")
         click.echo(f"report: {out / 'evaluation.json'}", err=True)
     if as_json:

@@ -19,17 +19,12 @@ if TYPE_CHECKING:
 CURVES = "curves.png"
 
 
-class Share(click.ParamType):
-    """A number such as 0.125 or 1/8."""
-
-    name = "number"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the float."""
-        try:
-            return float(Fraction(value))
-        except (ValueError, ZeroDivisionError):
-            self.fail(f"{value!r} is no number such as 0.125 or 1/8", param, ctx)
+def parse_share(text: str) -> float:
+    """Return the number of a text such as 0.125 or 1/8."""
+    try:
+        return float(Fraction(text))
+    except (ValueError, ZeroDivisionError):
+        raise click.BadParameter(f"{text!r} is no number such as 0.125 or 1/8") from None
 
 
 @click.command()
@@ -38,7 +33,7 @@ class Share(click.ParamType):
 @click.option("--resume", is_flag=True, help="Continue the run in --out with its own settings.")
 @click.option("--norm", type=click.Choice(["hn", "l2"]), help="l2: the plain baseline.")
 @click.option("--major", type=click.IntRange(1, 127), help="K, the size of the major [16].")
-@click.option("--alpha", type=Share(), help="The minor's share of energy [1/8].")
+@click.option("--alpha", type=parse_share, help="The minor's share of energy [1/8].")
 @click.option("--init", metavar="WEIGHTS", help="File, 'liberty' or 'hardnet++'; else random.")
 @click.option("--loss", type=click.Choice(["triplet", "hardest"]), help="[triplet]")
 @click.option("--margin", type=float, help="[1.0]")
@@ -49,7 +44,7 @@ class Share(click.ParamType):
 @click.option("--patience", type=click.IntRange(min=0), help="Epochs; 0: never stop early [5].")
 @click.option("--augment", metavar="LIST", help="Of flips,turns,shifts [none].")
 @click.option("--shift", type=click.IntRange(min=1), help="Most pixels of 64 [2].")
-@click.option("--validation", type=Share(), help="Share of points held out [0.1].")
+@click.option("--validation", type=parse_share, help="Share of points held out [0.1].")
 @click.option("--rotate", type=click.Choice(["none", "pca", "lda"]), help="Before training.")
 @click.option("--major-weight", type=float, help="Of the same loss on the major [0].")
 @click.option("--teacher", metavar="WEIGHTS", help="Plain network whose distances are kept.")

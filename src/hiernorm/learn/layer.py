@@ -7,9 +7,6 @@ import math
 import torch
 from torch import Tensor, nn
 
-SMALLEST_NORM = 1e-12
-"""Parts shorter than this are divided by it instead: they stay finite, and so do gradients."""
-
 
 class HierarchicalNorm(nn.Module):
     """Scale the first ``major`` dimensions to norm sqrt(1 - alpha), the others to sqrt(alpha).
@@ -50,7 +47,7 @@ class HierarchicalNorm(nn.Module):
 
         A part of zero norm stays zero, with zero gradient.
         """
-        if features.shape[-1] <= self.major:
+        if not torch.jit.is_tracing() and features.shape[-1] <= self.major:
             raise ValueError(
                 f"features have {features.shape[-1]} dimensions; a major of {self.major} "
                 "needs more than that"
@@ -65,8 +62,11 @@ class HierarchicalNorm(nn.Module):
         return f"major={self.major}, alpha={self.alpha:g}"
 
 
-def scaled(part: Tensor, target: float) -> Tensor:
-    """Scale ``part (..., d)`` to norm ``target`` along its last dimension."""
+def scaled(part: Tensor, target: float, smallest: float = 1e-12) -> Tensor:
+    """Scale ``part (..., d)`` to norm ``target`` along its last dimension.
+
+    Parts shorter than ``smallest`` are divided by it instead: they stay finite, as do gradients.
+    """
     norms: Tensor = torch.linalg.vector_norm(part, dim=-1, keepdim=True)
-    result: Tensor = part * (target / norms.clamp_min(SMALLEST_NORM))
+    result: Tensor = part * (target / norms.clamp_min(smallest))
     return result

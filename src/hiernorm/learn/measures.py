@@ -52,7 +52,7 @@ def compute_roc(distances: Float64Array, matching: BoolArray) -> Roc:
     >>> compute_roc(np.array([0.1, 0.2, 0.3, 0.4]), np.array([True, True, False, False])).fpr95
     0.0
     """
-    metrics = import_extra("sklearn.metrics", extra="train")
+    metrics = import_extra("sklearn.metrics", extra="evaluate")
     false, true, _ = metrics.roc_curve(matching, -distances, drop_intermediate=False)
     return Roc(false, true)
 

@@ -45,7 +45,7 @@ def draw_rocs(results: Sequence[Result], path: Path) -> None:
 
 def _figure(panels: int) -> tuple[Any, Any]:
     """Return a figure that needs no display, and its axes side by side."""
-    figure = import_extra("matplotlib.figure", extra="train").Figure(
+    figure = import_extra("matplotlib.figure", extra="evaluate").Figure(
         figsize=(5.5 * panels, 4.5), layout="constrained"
     )
     return figure, figure.subplots(1, panels, squeeze=False)[0]

@@ -11,6 +11,9 @@ from hiernorm.learn.network import DIM, HNHardNet
 
 Float64Array = npt.NDArray[np.float64]
 
+RIDGE = 1e-3
+"""Added to the variance within points, relative to its mean: few patches leave some of it zero."""
+
 CHUNK = 1024
 """Patches described at a time."""
 
@@ -72,17 +75,16 @@ def separating_directions(
     within = inner.T @ inner / len(units)
     between = units.T @ units / len(units) - within
     # Generalised eigenproblem between v = lambda within v, by whitening with `within`.
-    scales, axes = np.linalg.eigh(within)
+    scales, axes = np.linalg.eigh(within + RIDGE * np.trace(within) / DIM * np.eye(DIM))
     whiten = axes / np.sqrt(scales)
     _, directions = np.linalg.eigh(whiten.T @ between @ whiten)
     leading = whiten @ directions[:, ::-1][:, :major]
-    basis, _ = np.linalg.qr(leading)
+    axes, _ = np.linalg.qr(leading, mode="complete")
     # Inside the major, and inside the minor, order by variance.
     moment = units.T @ units / len(units)
-    inside = basis @ np.linalg.eigh(basis.T @ moment @ basis)[1][:, ::-1]
-    outside = np.eye(DIM) - basis @ basis.T
-    rest = np.linalg.eigh(outside @ moment @ outside)[1][:, ::-1][:, : DIM - major]
-    return np.concatenate([inside.T, rest.T])
+    parts = [axes[:, :major], axes[:, major:]]
+    turned = [p @ np.linalg.eigh(p.T @ moment @ p)[1][:, ::-1] for p in parts]
+    return np.ascontiguousarray(np.concatenate(turned, axis=1).T)
 
 
 @torch.no_grad()
