@@ -260,3 +260,12 @@ def test_the_command_makes_the_embedded_scene(tmp_path):
     again = CliRunner().invoke(app, arguments)
     assert again.exit_code == 1
     assert "exists already" in again.output
+
+
+def test_the_example_of_the_documentation_runs(tmp_path, monkeypatch):
+    page = Path(__file__).parents[1] / "docs" / "patches.md"
+    example = page.read_text(encoding="utf-8").split("```python\n")[1].split("```")[0]
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    exec(compile(example, str(page), "exec"), names)
+    assert len(names["scene"]) == len(names["scene"].patches) > 100
