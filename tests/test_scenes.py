@@ -185,6 +185,22 @@ def test_a_killed_run_leaves_no_scene_under_its_name(tmp_path):
     assert not out.exists()
 
 
+@pytest.mark.parametrize("name", ["scene", "scene.zip"])
+def test_a_full_disk_is_one_line_and_nothing_is_left(tmp_path, name):
+    pytest.importorskip("resource", reason="limits the size of files as Unix does")
+    limited = (
+        "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000));"
+        "from hiernorm.cli import main; main()"
+    )
+    arguments = ["data", "make", "--points", "20", "--out", str(tmp_path / name)]
+    command = [sys.executable, "-c", limited, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert len(done.stderr.strip().splitlines()) == 1, done.stderr
+    assert "File too large" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_photos_without_points_are_an_error_and_nothing_is_left(tmp_path):
     cv2.imwrite(str(tmp_path / "flat.png"), np.full((200, 200), 9, np.uint8))
     cv2.imwrite(str(tmp_path / "small.png"), np.full((8, 8), 9, np.uint8))
