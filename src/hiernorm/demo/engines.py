@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
 from typing import TypeVar
 
 import numpy as np
@@ -52,7 +55,8 @@ class Comparison:
     engines : list of Engine
         The others; the last one is the fastest by design.
     numpy_seconds : float
-        Per query, of a NumPy product and partition, on the threads that its BLAS likes.
+        Per query, of a NumPy product and partition; on one thread too where threadpoolctl is there
+        to see to it.
     """
 
     exhaustive: Engine
@@ -110,7 +114,8 @@ def compare_engines(
             raise DisagreementError(
                 f"engine {engine.name} differs from exhaustive search; please report it"
             )
-    _, numpy_seconds = _clocked(lambda: _search_numpy(database, timed, k))
+    with _one_blas_thread():
+        _, numpy_seconds = _clocked(lambda: _search_numpy(database, timed, k))
     return Comparison(truth, others, numpy_seconds / len(timed))
 
 
@@ -128,6 +133,14 @@ def find_missed(database: Float32Array, queries: Float32Array, hits: Hits, block
         found = np.take_along_axis(scores, hits.ids[first : first + block, :1], axis=1)[:, 0]
         missed += int((scores.max(axis=1) > found + rounding).sum())
     return missed
+
+
+def _one_blas_thread() -> AbstractContextManager[object]:
+    """Hold BLAS to one thread, or to nothing where threadpoolctl is not installed."""
+    if find_spec("threadpoolctl") is None:
+        return nullcontext()
+    limit: AbstractContextManager[object] = import_module("threadpoolctl").threadpool_limits(1)
+    return limit
 
 
 def _search_numpy(database: Float32Array, queries: Float32Array, k: int) -> None:

@@ -130,8 +130,7 @@ def _engines(outcome: Outcome) -> str:
         '<div class="table"><table><thead><tr><th>engine</th><th>reach phase 2</th>'
         "<th>&micro;s per query</th><th>times exhaustive</th></tr></thead>"
         f"<tbody>{body}</tbody></table></div>\n"
-        '<p class="note">Single queries, the fastest of three rounds; our engines on one thread, '
-        "NumPy on as many as its BLAS likes.</p>\n"
+        '<p class="note">Single queries on one thread, the fastest of three rounds.</p>\n'
     )
 
 
