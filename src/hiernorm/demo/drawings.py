@@ -45,7 +45,7 @@ def _data_uri(image: UInt8Array, suffix: str, kind: str) -> str:
 
 def draw_roc(qualities: Sequence[Quality]) -> str:
     """The ROC curves: false positives on a logarithmic axis, true ones from 80%."""
-    left, top, width, height = 46, 12, 420, 250
+    left, top, width, height = 46, 30, 420, 250
     decades = round(-math.log10(LEAST_RATE))
 
     def x(rate: float) -> float:
@@ -70,8 +70,9 @@ def draw_roc(qualities: Sequence[Quality]) -> str:
         parts.append(f'<polyline class="curve curve{number}" points="{path}"/>')
         dot = f'cx="{x(quality.fpr95):.1f}" cy="{y(0.95):.1f}" r="4"'
         parts.append(f'<circle class="dot{number}" {dot}/>')
-    label = "non-matching pairs accepted (false-positive rate)"
-    parts.append(_text(left + width / 2, bottom + 36, "middle", label))
+    across = "non-matching pairs accepted (false-positive rate)"
+    parts.append(_text(left + width / 2, bottom + 36, "middle", across))
+    parts.append(_text(0, 12, "start", "matching pairs accepted (true-positive rate)"))
     box = f"0 0 {right + 18} {bottom + 44}"
     title = "ROC curves: " + ", ".join(f"{q.name} FPR@95 {q.fpr95:.4f}" for q in qualities)
     return (

@@ -215,7 +215,7 @@ def run_demo(
 
     qualities = [
         judge(model.name, described, is_right[:, 0]),
-        judge(f"SIFT (window {WINDOW})", sift, is_sift_right),
+        judge(f"SIFT, {WINDOW} px", sift, is_sift_right),
     ]
     order = np.random.default_rng(recipe.seed).permutation(len(asked))
     found, wrong = order[is_right[order, 0]], order[~is_right[order, 0]]
