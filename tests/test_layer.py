@@ -8,10 +8,10 @@ import numpy as np
 import onnxruntime
 import pytest
 import torch
-from support import random_rows
 
 import hiernorm
 from hiernorm.learn import HierarchicalNorm
+from support import random_rows
 
 SPLITS = [(1, 0.0), (8, 1 / 32), (16, 1 / 8), (31, 0.5)]
 

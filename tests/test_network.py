@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import torch
 from kornia.feature import HardNet
-from patch_scenes import draw_patches, random_patches
 from safetensors.torch import save_file
 
 import hiernorm
 from hiernorm.learn import HNHardNet, load_network, load_weights, rotate_network, save_weights
 from hiernorm.learn.network import PatchInput
+from patch_scenes import draw_patches, random_patches
 
 
 def random_network(norm: str = "hn", major: int = 16, alpha: float = 1 / 8) -> HNHardNet:
@@ -108,7 +108,11 @@ def test_bad_weights_have_their_errors(tmp_path: Path) -> None:
     save_file({"a": torch.zeros(1)}, tmp_path / "bare.safetensors")
     with pytest.raises(ValueError, match="does not say its normalisation"):
         load_network(tmp_path / "bare.safetensors")
-    save_file({"a": torch.zeros(1)}, tmp_path / "other.safetensors", metadata={"norm": "l2"})
+    save_file(
+        {"a": torch.zeros(1)},
+        tmp_path / "other.safetensors",
+        metadata={"hiernorm": '{"norm": "l2"}'},
+    )
     with pytest.raises(ValueError, match=r"other\.safetensors has no weights of HardNet"):
         load_network(tmp_path / "other.safetensors")
     (tmp_path / "text.pth").write_text("hello")

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from patch_scenes import draw_patches, shared_scene, write_scene
 
 from hiernorm.learn import PhotoTour, make_pairs
 from hiernorm.learn.bitmap import decode_bitmap, encode_bitmap
+from patch_scenes import draw_patches, shared_scene, write_scene
 
 
 @pytest.fixture

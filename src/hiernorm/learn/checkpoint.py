@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
 from pathlib import Path
@@ -18,6 +19,10 @@ from hiernorm.learn.network import HNHardNet
 
 PRETRAINED = {"liberty": "liberty_aug", "hardnet++": "hardnet++"}
 """Official weights by the names that ``init`` takes, and kornia's names of them."""
+
+
+METADATA = "hiernorm"
+"""The entry of a safetensors file's metadata that says what the network is, as JSON."""
 
 
 def write_atomically(path: Path, content: bytes) -> None:
@@ -62,7 +67,9 @@ def save_weights(path: Path, network: HNHardNet, half: bool = False) -> None:
         name: t.to(torch.float16 if half and t.is_floating_point() else t.dtype).contiguous()
         for name, t in network.state_dict().items()
     }
-    write_atomically(path, save(tensors, metadata=describe_network(network)))
+    # One entry: safetensors writes several in any order, and equal networks deserve equal bytes.
+    metadata = {METADATA: json.dumps(describe_network(network))}
+    write_atomically(path, save(tensors, metadata=metadata))
 
 
 def describe_network(network: HNHardNet) -> dict[str, str]:
@@ -123,8 +130,8 @@ def _read_safetensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     try:
         with safe_open(path, framework="pt") as file:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-            metadata = file.metadata() or {}
-    except SafetensorError as error:
+            metadata = json.loads((file.metadata() or {}).get(METADATA, "{}"))
+    except (SafetensorError, json.JSONDecodeError) as error:
         raise ValueError(f"{path} is no complete safetensors file: {error}") from error
     return {n: t.float() if t.is_floating_point() else t for n, t in tensors.items()}, metadata
 

@@ -80,10 +80,13 @@ def bootstrap_fpr95(
     rng = np.random.default_rng(seed)
     rates = np.empty(rounds)
     for i in range(rounds):
-        drawn = np.bincount(rng.integers(0, count, count), minlength=count)
-        weights = np.where(matching, drawn[first], drawn[first] * drawn[second])
-        accepted = np.cumsum(weights * matching)
-        wrong = np.cumsum(weights * ~matching)
+        accepted = wrong = np.zeros(1)
+        # A few points may all be left out, and no pair of a kind remain: draw again.
+        while accepted[-1] == 0 or wrong[-1] == 0:
+            drawn = np.bincount(rng.integers(0, count, count), minlength=count)
+            weights = np.where(matching, drawn[first], drawn[first] * drawn[second])
+            accepted = np.cumsum(weights * matching)
+            wrong = np.cumsum(weights * ~matching)
         stop = np.argmax((accepted >= RECALL * accepted[-1]) & ends)
         rates[i] = wrong[stop] / wrong[-1]
     return rates
