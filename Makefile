@@ -26,7 +26,7 @@ export PYTHON
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
-demo: $(STAMPS)/package $(STAMPS)/extra-cli ## Watch it find exact answers fast
+demo: $(STAMPS)/package $(STAMPS)/extra-demo ## From photos to exact neighbours, into demo/index.html
 	@$(BIN)/hiernorm demo $(ARGS)
 
 test: $(STAMPS)/package $(STAMPS)/extra-test ## Run the tests

@@ -214,6 +214,19 @@ def test_a_damaged_archive_on_disk_is_not_pinned(unpinned, tmp_path):
     assert files_in(tmp_path) == {"trevi.zip"}
 
 
+def test_a_full_disk_keeps_what_came(server, published, tmp_path):
+    resource = pytest.importorskip("resource", reason="limits the size of files as Unix does")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (49_152, before[1]))
+    try:
+        with pytest.raises(TransferError, match=r"File too large; 49,152 bytes are kept"):
+            download(published, tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert download(published, tmp_path).file.read_bytes() == GOOD
+    assert server.log[-1][1] == "bytes=49152-"
+
+
 def test_no_server_is_an_error_in_one_line(tmp_path, monkeypatch):
     with serve() as gone:
         address = gone.url("trevi.zip")

@@ -185,6 +185,22 @@ def test_a_killed_run_leaves_no_scene_under_its_name(tmp_path):
     assert not out.exists()
 
 
+@pytest.mark.parametrize("name", ["scene", "scene.zip"])
+def test_a_full_disk_is_one_line_and_nothing_is_left(tmp_path, name):
+    pytest.importorskip("resource", reason="limits the size of files as Unix does")
+    limited = (
+        "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000));"
+        "from hiernorm.cli import main; main()"
+    )
+    arguments = ["data", "make", "--points", "20", "--out", str(tmp_path / name)]
+    command = [sys.executable, "-c", limited, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert len(done.stderr.strip().splitlines()) == 1, done.stderr
+    assert "File too large" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_photos_without_points_are_an_error_and_nothing_is_left(tmp_path):
     cv2.imwrite(str(tmp_path / "flat.png"), np.full((200, 200), 9, np.uint8))
     cv2.imwrite(str(tmp_path / "small.png"), np.full((8, 8), 9, np.uint8))
@@ -260,3 +276,12 @@ def test_the_command_makes_the_embedded_scene(tmp_path):
     again = CliRunner().invoke(app, arguments)
     assert again.exit_code == 1
     assert "exists already" in again.output
+
+
+def test_the_example_of_the_documentation_runs(tmp_path, monkeypatch):
+    page = Path(__file__).parents[1] / "docs" / "patches.md"
+    example = page.read_text(encoding="utf-8").split("```python\n")[1].split("```")[0]
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    exec(compile(example, str(page), "exec"), names)
+    assert len(names["scene"]) == len(names["scene"].patches) > 100

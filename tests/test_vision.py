@@ -208,6 +208,14 @@ def test_a_folder_without_photos_is_an_error(tmp_path):
         list_photos(tmp_path / "missing")
 
 
+def test_a_photo_is_turned_as_its_camera_says(tmp_path):
+    pictures = pytest.importorskip("PIL.Image", reason="writes the note of the camera")
+    note = pictures.Exif()
+    note[0x0112] = 6  # Turn it clockwise.
+    pictures.fromarray(np.zeros((40, 60), np.uint8)).save(tmp_path / "turned.jpg", exif=note)
+    assert read_grey(tmp_path / "turned.jpg").shape == (60, 40)
+
+
 @pytest.mark.parametrize("content", [b"", b"no picture", b"\x89PNG\r\n\x1a\n"])
 def test_a_file_that_is_no_picture_is_an_error_that_names_it(tmp_path, content):
     file = tmp_path / "broken.png"

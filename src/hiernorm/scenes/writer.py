@@ -6,6 +6,7 @@ import os
 import shutil
 import tempfile
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol
@@ -139,7 +140,9 @@ class SceneWriter:
             if kind is None:
                 self._finish()
         finally:
-            self._store.close()
+            # A zip writes its list of contents when it is closed, which a full disk refuses too.
+            with suppress(OSError):
+                self._store.close()
             shutil.rmtree(self._workshop, ignore_errors=True)
 
 
