@@ -21,6 +21,7 @@ from torch.nn import TripletMarginLoss
 from hiernorm.cli.app import app
 from hiernorm.learn import PatchSet, Run, Settings, load_network, load_sets, train_network
 from hiernorm.learn.batches import augment_groups
+from hiernorm.learn.checkpoint import write_atomically
 from hiernorm.learn.losses import compare_hardest, compare_random
 from hiernorm.learn.run import STATE
 from hiernorm.learn.train import LOG, MODEL, learning_rate
@@ -274,6 +275,21 @@ def test_the_papers_recipe_is_the_default() -> None:
 def test_impossible_settings_are_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Settings(**{"data": ("x",), **changes})
+
+
+def test_files_are_written_whole_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_atomically(tmp_path / "a", b"before")
+
+    def fail(_: int) -> None:
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr("os.fsync", fail)
+    with pytest.raises(OSError, match="no space left"):
+        write_atomically(tmp_path / "a", b"after")
+    assert (tmp_path / "a").read_bytes() == b"before"
+    assert [p.name for p in tmp_path.iterdir()] == ["a"]
 
 
 def test_bad_states_and_data_have_their_errors(scene: Path, tmp_path: Path) -> None:
