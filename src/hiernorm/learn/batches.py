@@ -69,8 +69,21 @@ class PatchSet:
 
     def draw(self, settings: Settings, epoch: int, step: int, augment: bool = True) -> Batch:
         """Return batch ``step`` of ``epoch``, the same one whenever it is asked for."""
-        order = np.random.default_rng([settings.seed, epoch]).permutation(len(self))
         rng = np.random.default_rng([settings.seed, epoch, step])
+        rows = self.draw_rows(settings, epoch, step, rng)
+        groups = [self._patches[self._index[r]] for r in rows]
+        if augment:
+            groups = augment_groups(groups, settings, rng)
+        a, p, n = (torch.from_numpy(g)[:, None].to(torch.float32) / 255 for g in groups)
+        return Batch(a, p, n, torch.from_numpy(self._point[rows[0]]))
+
+    def draw_rows(
+        self, settings: Settings, epoch: int, step: int, rng: np.random.Generator | None = None
+    ) -> list[Int64Array]:
+        """Return which patches are anchors, positives and negatives, each ``(b,)``."""
+        order = np.random.default_rng([settings.seed, epoch]).permutation(len(self))
+        if rng is None:
+            rng = np.random.default_rng([settings.seed, epoch, step])
         anchor = order[step * settings.batch : (step + 1) * settings.batch]
         point = self._point[anchor]
         start, count = self._starts[point], self._counts[point]
@@ -80,11 +93,7 @@ class PatchSet:
         negative = rng.integers(0, len(self), len(anchor))
         while (same := self._point[negative] == point).any():
             negative[same] = rng.integers(0, len(self), int(same.sum()))
-        groups = [self._patches[self._index[rows]] for rows in (anchor, positive, negative)]
-        if augment:
-            groups = augment_groups(groups, settings, rng)
-        a, p, n = (torch.from_numpy(g)[:, None].to(torch.float32) / 255 for g in groups)
-        return Batch(a, p, n, torch.from_numpy(point))
+        return [anchor, positive, negative]
 
 
 def augment_groups(
@@ -105,6 +114,19 @@ def augment_groups(
     if "shifts" in settings.augment:
         changed = [_shifted(g, settings.shift, rng) for g in changed]
     return changed
+
+
+def augment_all(
+    patches: UInt8Array, settings: Settings, number: int, rng: np.random.Generator
+) -> UInt8Array:
+    """Flip and turn all patches ``(n, 64, 64)`` by one symmetry of the square; shift each."""
+    if "turns" in settings.augment:
+        patches = np.rot90(patches, number % 4, axes=(1, 2))
+    if "flips" in settings.augment and number // 4 % 2:
+        patches = patches[:, :, ::-1]
+    if "shifts" in settings.augment:
+        return _shifted(patches, settings.shift, rng)
+    return np.ascontiguousarray(patches)
 
 
 def _shifted(patches: UInt8Array, most: int, rng: np.random.Generator) -> UInt8Array:

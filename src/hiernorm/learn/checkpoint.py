@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -28,24 +28,23 @@ METADATA = "hiernorm"
 def write_atomically(path: Path, content: bytes) -> None:
     """Write a file so that it is there whole or not at all, even if the process dies."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    part = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with part.open("wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(name, path)
+        part.replace(path)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        part.unlink(missing_ok=True)
         raise
 
 
 def save_state(path: Path, state: dict[str, Any]) -> None:
     """Write a training state: tensors, numbers, strings, and lists and dicts of them."""
-    with tempfile.SpooledTemporaryFile() as buffer:
-        torch.save(state, buffer)
-        buffer.seek(0)
-        write_atomically(path, buffer.read())
+    buffer = io.BytesIO()
+    torch.save(state, buffer)
+    write_atomically(path, buffer.getvalue())
 
 
 def load_state(path: Path) -> dict[str, Any]:

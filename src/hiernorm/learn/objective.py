@@ -26,26 +26,38 @@ class Objective:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._teacher: HNHardNet | None = None
+        self.teacher: HNHardNet | None = None
         if settings.distill_weight:
-            self._teacher = HNHardNet(norm="l2")
-            set_weights(self._teacher, load_weights(settings.teacher), settings.teacher)
-            self._teacher.eval()
+            self.teacher = HNHardNet(norm="l2")
+            set_weights(self.teacher, load_weights(settings.teacher), settings.teacher)
+            self.teacher.eval()
 
     def __call__(self, network: HNHardNet, batch: Batch) -> tuple[Tensor, Distances]:
         """Return the loss of a batch, and the distances behind it."""
-        settings = self._settings
-        groups = [batch.anchor, batch.positive, batch.negative][: settings.patches_per_row]
+        groups = [batch.anchor, batch.positive, batch.negative][: self._settings.patches_per_row]
         descriptors = network(torch.cat(groups)).chunk(len(groups))
-        distances = self._compare(descriptors, batch.points)
+        taught = None
+        if self.teacher is not None:
+            with torch.no_grad():
+                taught = self.teacher(torch.cat(groups[:2])).chunk(2)
+        return self.combine(descriptors, batch.points, taught)
+
+    def combine(
+        self, descriptors: Sequence[Tensor], points: Tensor, taught: Sequence[Tensor] | None
+    ) -> tuple[Tensor, Distances]:
+        """Return the loss of descriptors ``(b, d)`` of anchors, positives and negatives.
+
+        ``points (b,)`` are those of the rows, ``taught`` the teacher's descriptors of the same
+        anchors and positives, if there is a teacher.
+        """
+        settings = self._settings
+        distances = self._compare(descriptors, points)
         loss = distances.margin_loss(settings.margin)
         if settings.major_weight:
             majors = [functional.normalize(d[:, : settings.major]) for d in descriptors]
-            on_major = self._compare(majors, batch.points).margin_loss(settings.margin)
+            on_major = self._compare(majors, points).margin_loss(settings.margin)
             loss = loss + settings.major_weight * on_major
-        if self._teacher is not None:
-            with torch.no_grad():
-                taught = self._teacher(torch.cat(groups[:2])).chunk(2)
+        if taught is not None:
             kept = distillation_loss(descriptors[0] @ descriptors[1].T, taught[0] @ taught[1].T)
             loss = loss + settings.distill_weight * kept
         return loss, distances

@@ -15,9 +15,11 @@ LOWEST_RATE = 1e-4
 def draw_curves(history: Sequence[dict[str, Any]], path: Path) -> None:
     """Draw the losses and distances of each epoch into a PNG."""
     figure, (losses, distances) = _figure(2)
+    held_out = [e["validation_loss"] for e in history]
+    losses.plot([e["epoch"] for e in history], held_out, label="points held out")
+    history = [e for e in history if e["epoch"] > 0]
     epochs = [e["epoch"] for e in history]
     losses.plot(epochs, [e["loss"] for e in history], label="training")
-    losses.plot(epochs, [e["validation_loss"] for e in history], label="points held out")
     losses.set_ylabel("loss")
     distances.plot(epochs, [e["positive"] for e in history], label="to the positive")
     distances.plot(epochs, [e["negative"] for e in history], label="to the negative")

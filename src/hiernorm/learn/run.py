@@ -12,6 +12,7 @@ from torch import nn
 
 from hiernorm.learn.batches import PatchSet
 from hiernorm.learn.checkpoint import load_state, load_weights, save_state, set_weights
+from hiernorm.learn.head import train_head
 from hiernorm.learn.network import HNHardNet
 from hiernorm.learn.rotate import rotate_network
 from hiernorm.learn.settings import Settings
@@ -56,6 +57,8 @@ class Run:
             _initialize(network)
         if settings.rotate != "none":
             rotate_network(network, train_set.tensors(), train_set.points, settings.rotate)
+        if settings.head_epochs:
+            train_head(network, train_set, settings)
         return cls(settings, network, _make_optimizer(settings, network))
 
     @classmethod
@@ -94,10 +97,17 @@ class Run:
 
     def note_epoch(self, validation_loss: float) -> bool:
         """Count an epoch that is done; return whether its validation loss is the lowest so far."""
-        best = min((e["validation_loss"] for e in self.history), default=np.inf)
-        record = {"epoch": self.epoch + 1, **self.means(), "validation_loss": validation_loss}
-        self.history.append(record)
+        means = self.means()
         self.epoch, self.step, self.sums = self.epoch + 1, 0, dict.fromkeys(SUMS, 0.0)
+        return self._note(validation_loss, means)
+
+    def note_start(self, validation_loss: float) -> bool:
+        """Record the network that the run starts from, as epoch 0."""
+        return self._note(validation_loss, {})
+
+    def _note(self, validation_loss: float, means: dict[str, float]) -> bool:
+        best = min((e["validation_loss"] for e in self.history), default=np.inf)
+        self.history.append({"epoch": self.epoch, **means, "validation_loss": validation_loss})
         return validation_loss < best
 
     def means(self) -> dict[str, float]:

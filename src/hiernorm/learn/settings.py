@@ -34,7 +34,7 @@ class Settings:
     margin, learning_rate, decay, batch
         Of the loss and of Adam; how the learning rate falls to zero; pairs per batch.
     epochs
-        At most so many; 0 means the paper's for this ``major``.
+        At most so many; None means the paper's for this ``major``.
     patience
         Stop once the validation loss has not fallen for so many epochs; 0 means never.
     augment
@@ -51,6 +51,9 @@ class Settings:
     freeze_statistics
         Keep the batch-normalisation statistics of ``init``; needed after a rotation, whose scales
         they hold.
+    head_epochs, head_views, head_learning_rate
+        Passes for the last layer alone before the others join, over each of so many variants of
+        every patch, and its learning rate, which falls to zero.
     seed
         Of everything random.
     """
@@ -65,7 +68,7 @@ class Settings:
     learning_rate: float = 1e-4
     decay: str = "none"
     batch: int = 32
-    epochs: int = 0
+    epochs: int | None = None
     patience: int = 5
     augment: tuple[str, ...] = ()
     shift: int = 2
@@ -75,6 +78,9 @@ class Settings:
     teacher: str = ""
     distill_weight: float = 0.0
     freeze_statistics: bool = False
+    head_epochs: int = 0
+    head_views: int = 4
+    head_learning_rate: float = 1e-3
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -106,7 +112,9 @@ class Settings:
     @property
     def total_epochs(self) -> int:
         """The epochs of the schedule."""
-        return self.epochs or PAPER_EPOCHS.get(self.major, max(PAPER_EPOCHS.values()))
+        if self.epochs is not None:
+            return self.epochs
+        return PAPER_EPOCHS.get(self.major, max(PAPER_EPOCHS.values()))
 
     @property
     def patches_per_row(self) -> int:

@@ -57,6 +57,9 @@ def train_network(run: Run, sets: tuple[PatchSet, PatchSet], out: Path, reporter
     objective = Objective(run.settings)
     steps = train_set.steps(run.settings.batch)
     with catch_interrupts() as interrupted:
+        if not run.history:
+            run.note_start(validate(run, held_out, objective))
+            save(run, out, model=True)
         while not run.done:
             set_mode(run.network, run.settings)
             while run.step < steps:
@@ -65,13 +68,19 @@ def train_network(run: Run, sets: tuple[PatchSet, PatchSet], out: Path, reporter
                 if interrupted():
                     run.save(out)
                     return False
-            if run.note_epoch(validate(run, held_out, objective)):
-                save_weights(out / MODEL, run.network)
-            run.save(out)
-            log = "".join(json.dumps(record) + "\n" for record in run.history)
-            write_atomically(out / LOG, log.encode())
+            best = run.note_epoch(validate(run, held_out, objective))
+            save(run, out, model=best)
             reporter.epoch(run)
     return True
+
+
+def save(run: Run, out: Path, model: bool) -> None:
+    """Write state and log, and the model if it is the best so far; each whole or not at all."""
+    if model:
+        save_weights(out / MODEL, run.network)
+    run.save(out)
+    log = "".join(json.dumps(record) + "\n" for record in run.history)
+    write_atomically(out / LOG, log.encode())
 
 
 def take_step(run: Run, train_set: PatchSet, objective: Objective, steps: int) -> None:
