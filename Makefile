@@ -26,7 +26,7 @@ export PYTHON
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
-demo: $(STAMPS)/package $(STAMPS)/extra-cli ## Watch it find exact answers fast
+demo: $(STAMPS)/package $(STAMPS)/extra-demo ## From photos to exact neighbours, into demo/index.html
 	@$(BIN)/hiernorm demo $(ARGS)
 
 test: $(STAMPS)/package $(STAMPS)/extra-test ## Run the tests
@@ -43,7 +43,7 @@ emulate: $(STAMPS)/build-tools ## Run them with the AVX-512 and NEON kernels emu
 	@scripts/preflight.sh compiler
 	@scripts/emulate.sh
 
-lint: $(STAMPS)/extra-lint $(STAMPS)/extra-cli ## Check style and types
+lint: $(STAMPS)/extra-lint $(STAMPS)/extra-train ## Check style and types
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
 	@$(BIN)/mypy src
@@ -85,9 +85,9 @@ $(STAMPS)/package: $(SOURCES) | $(STAMPS)/build-tools
 	@touch $@
 
 # Needs a wheel, for the names of the requirements, but not the newest: no prerequisite.
-$(STAMPS)/extra-%: pyproject.toml
+$(STAMPS)/extra-%: pyproject.toml constraints.txt
 	@[ $(STAMPS)/package -nt pyproject.toml ] || \
 	    $(MAKE) --no-print-directory $(STAMPS)/package
 	$(call logged,installing what $* needs,\
-	    wheel=$$(echo $(VENV)/wheel/*.whl) && $(PIP) install "$$wheel[$*]")
+	    wheel=$$(echo $(VENV)/wheel/*.whl) && $(PIP) install -c constraints.txt "$$wheel[$*]")
 	@touch $@

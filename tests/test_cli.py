@@ -21,7 +21,7 @@ def run(*arguments: str) -> Result:
     return CliRunner().invoke(app, list(arguments))
 
 
-@pytest.mark.parametrize("command", [(), ("info",), ("demo",), ("bench",)])
+@pytest.mark.parametrize("command", [(), ("info",), ("demo",), ("bench",), ("data",)])
 def test_help_describes_every_command(command):
     result = run(*command, "--help")
     assert result.exit_code == 0
@@ -40,8 +40,8 @@ def test_info_names_version_isa_and_threads():
     assert "threads" in result.output
 
 
-def test_demo_shows_agreement_and_a_certificate():
-    result = run("demo", "--small")
+def test_synthetic_demo_shows_agreement_and_a_certificate():
+    result = run("demo", "--synthetic", "--small")
     assert result.exit_code == 0, result.output
     assert result.output.count("yes") >= 3
     assert "certificate of query 0" in result.output

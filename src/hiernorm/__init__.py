@@ -17,6 +17,7 @@ from hiernorm.certificate import Certificate, QueryCertificate
 from hiernorm.hits import Hits, RangeHits, Verification
 from hiernorm.index import Index
 from hiernorm.instruction_sets import available_isas, isa
+from hiernorm.models import Model, available_models, load_model
 from hiernorm.normalize import normalize
 
 __version__ = _version("hiernorm")
@@ -25,12 +26,15 @@ __all__ = [
     "Certificate",
     "Hits",
     "Index",
+    "Model",
     "QueryCertificate",
     "RangeHits",
     "Verification",
     "__version__",
     "available_isas",
+    "available_models",
     "isa",
+    "load_model",
     "normalize",
     "reference",
 ]

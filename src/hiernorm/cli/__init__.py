@@ -1,4 +1,4 @@
-"""The command line: `hiernorm info`, `hiernorm demo`, `hiernorm bench`."""
+"""The command line: `hiernorm info`, `hiernorm demo`, `hiernorm bench`, `hiernorm data`."""
 
 from __future__ import annotations
 

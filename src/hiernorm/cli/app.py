@@ -8,8 +8,11 @@ import click
 
 import hiernorm
 from hiernorm.cli.bench import bench
+from hiernorm.cli.data import data
 from hiernorm.cli.demo import demo
+from hiernorm.cli.evaluate import evaluate
 from hiernorm.cli.info import info
+from hiernorm.cli.train import train
 
 
 class OneLineErrors(click.Group):
@@ -35,5 +38,5 @@ def app(debug: bool) -> None:
     """Exact and deterministic vector retrieval by Hierarchical Normalization."""
 
 
-for command in (info, demo, bench):
+for command in (info, demo, bench, data, train, evaluate):
     app.add_command(command)

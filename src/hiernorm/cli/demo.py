@@ -1,108 +1,157 @@
-"""`hiernorm demo`: exactness, a certificate and speed, in a few seconds."""
+"""`hiernorm demo`: from photographs to exact neighbours, with proof, speed and a page."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-from typing import TypeVar
+import os
+from pathlib import Path
 
 import click
-import numpy as np
 from rich.console import Console
 from rich.panel import Panel
 from rich.table import Table
 
 import hiernorm
 from hiernorm import synthetic
-from hiernorm.reference import Float32Array
+from hiernorm.demo.engines import Comparison, compare_engines
+from hiernorm.demo.job import K, Outcome, run_demo
+from hiernorm.demo.page import render_page
+from hiernorm.scenes.embedded import embedded_photos
+from hiernorm.scenes.maker import Recipe
+from hiernorm.vision.photos import list_photos
+
+POINTS = 500
+"""Per photo: enough to see the speed, few enough to be done in a minute or two."""
+
+VIEWS = K + 1
+"""Of each point: one to search, and as many to find as are shown."""
 
 MAJOR = 16
 ALPHA = 1 / 8
-K = 10
-REPEATS = 3
-
-Result = TypeVar("Result")
+SYNTHETIC_K = 10
 
 
 @click.command()
-@click.option("--small", is_flag=True, help="5,000 entries instead of 100,000.")
-@click.option("--seed", default=0, show_default=True, help="Seed of the synthetic vectors.")
-def demo(small: bool, seed: int) -> None:
-    """Search synthetic vectors with every engine and compare answers and speed.
+@click.option("--photos", type=click.Path(path_type=Path), help="Folder; else scikit-image's.")
+@click.option("--model", default="hn16", show_default=True, help="Name, or an .onnx file.")
+@click.option("--points", default=POINTS, show_default=True, help="Keypoints per photo at most.")
+@click.option("--small", is_flag=True, help="50 points per photo: only to see it work.")
+@click.option("--synthetic", "is_synthetic", is_flag=True, help="Vectors only, no photos.")
+@click.option("--seed", default=0, show_default=True, help="Seed of all that is drawn.")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("demo"),
+    show_default=True,
+    help="Folder for index.html.",
+)
+def demo(
+    photos: Path | None,
+    model: str,
+    points: int,
+    small: bool,
+    is_synthetic: bool,
+    seed: int,
+    out: Path,
+) -> None:
+    """Find the exact nearest neighbours of patches of photographs.
 
-    Takes a few seconds and needs no other package. Our engines use one thread and search each
-    query by itself; NumPy uses the threads that its BLAS likes.
+    Makes a scene from photos, describes its patches with a trained model, searches every point's
+    last view among the others, compares the answers with exhaustive search and the descriptor with
+    SIFT, and writes a page that shows it all.
+
+    --synthetic searches synthetic vectors instead, trained-like and plain: this takes seconds and
+    needs no other package.
     """
     console = Console()
-    n, m = (5_000, 50) if small else (100_000, 200)
-    trained = synthetic.hierarchical(n, m, major=MAJOR, alpha=ALPHA, seed=seed)
+    if is_synthetic:
+        _show_synthetic(console, small, seed)
+        return
+    with Console(stderr=True).status("") as status:
+        outcome = run_demo(
+            embedded_photos() if photos is None else list_photos(photos),
+            hiernorm.load_model(model),
+            Recipe(points=50 if small else points, views=VIEWS, seed=seed),
+            say=status.update,
+        )
+    _show_outcome(console, outcome)
+    page = _write_page(render_page(outcome), out)
+    console.print(f"\n[bold]pictures and proof:[/] {page}", soft_wrap=True, highlight=False)
+    if outcome.missed:
+        raise RuntimeError(
+            f"NumPy found a better neighbour for {outcome.missed} queries; please report it"
+        )
+
+
+def _write_page(html: str, folder: Path) -> Path:
+    """Write the page in one step, so that a page that opens is a complete one."""
+    folder.mkdir(parents=True, exist_ok=True)
+    page, fresh = folder / "index.html", folder / f".index.html.{os.getpid()}"
+    fresh.write_text(html, encoding="utf-8")
+    os.replace(fresh, page)
+    return page
+
+
+def _show_outcome(console: Console, outcome: Outcome) -> None:
     console.print(
-        f"[bold]{n:,} hierarchically normalised vectors[/] "
-        f"({trained.database.shape[1]} dimensions, K={MAJOR}, a=1/8), {m} queries, k={K}"
+        f"[bold]{outcome.patches:,} patches of {outcome.points:,} points[/] from "
+        f"{len(outcome.photos)} photos; {outcome.queries:,} queries among {outcome.entries:,} "
+        f"entries, k={K}"
     )
-    _compare(console, trained, alpha=ALPHA)
-
-    console.print(
-        f"\n[bold]{n:,} plain vectors[/]: no training, a lossless rotation is fitted instead"
-    )
-    _compare(console, synthetic.plain(n, m, seed=seed), alpha=None)
-
-
-def _compare(console: Console, data: synthetic.Dataset, alpha: float | None) -> None:
-    """Search with each engine; show that all agree with the exhaustive one, and how fast."""
-    truth, exhaustive_seconds = _search(data, "exhaustive", alpha)
-    _, numpy_seconds = _clocked(lambda: _search_numpy(data.database, data.queries))
-
+    _show_engines(console, outcome.comparison)
+    if not outcome.missed:
+        console.print("NumPy in float64 found no better neighbour for any query.")
     table = Table()
-    for column in ("engine", "same bits as exhaustive", "us per query", "x exhaustive", "x NumPy"):
-        table.add_column(column, justify="left" if column == "engine" else "right")
-    for engine in ("paper", "cascade") if alpha is not None else ("cascade",):
-        hits, seconds = _search(data, engine, alpha)
-        same = np.array_equal(hits.ids, truth.ids) and np.array_equal(hits.scores, truth.scores)
-        if not same:
-            raise RuntimeError(f"engine {engine} differs from exhaustive search; please report it")
+    for column in ("descriptor", "FPR@95", "95% interval", "own point first"):
+        table.add_column(column, justify="left" if column == "descriptor" else "right")
+    for quality in outcome.qualities:
         table.add_row(
-            engine,
-            "yes",
-            f"{seconds / len(hits) * 1e6:,.0f}",
-            f"{exhaustive_seconds / seconds:.1f}",
-            f"{numpy_seconds / seconds:.1f}",
+            quality.name,
+            f"{quality.fpr95:.4f}",
+            f"{quality.low:.4f} to {quality.high:.4f}",
+            f"{quality.right:.1%}",
         )
     console.print(table)
-    console.print(_certificate_panel(hits.certificate, query=0))
+    console.print(_certificate_panel(outcome.certificate, "certificate of one query"))
+    steps = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in outcome.seconds.items())
+    console.print(f"[dim]{steps}[/]", highlight=False)
 
 
-def _search(
-    data: synthetic.Dataset, engine: str, alpha: float | None
-) -> tuple[hiernorm.Hits, float]:
-    """Build an index and search each query by itself; return hits and seconds."""
-    major = None if alpha is None else MAJOR
-    index = hiernorm.Index(
-        data.database.shape[1], major=major, alpha=alpha, engine=engine, threads=1
+def _show_synthetic(console: Console, small: bool, seed: int) -> None:
+    n, m = (5_000, 50) if small else (100_000, 200)
+    trained = synthetic.hierarchical(n, m, major=MAJOR, alpha=ALPHA, seed=seed)
+    plain = synthetic.plain(n, m, seed=seed)
+    cases = (
+        ("hierarchically normalised vectors (K=16, a=1/8)", trained, MAJOR, ALPHA),
+        ("plain vectors: no training, a lossless rotation is fitted instead", plain, None, None),
     )
-    index.add(data.database)
-    return _clocked(lambda: index.search(data.queries, k=K, batch_size=1))
+    for name, data, major, alpha in cases:
+        console.print(f"\n[bold]{n:,} {name}[/], {m} queries, k={SYNTHETIC_K}")
+        found = compare_engines(data.database, data.queries, SYNTHETIC_K, major, alpha)
+        _show_engines(console, found)
+        certificate = found.best.hits.certificate
+        console.print(_certificate_panel(certificate[0], "certificate of query 0"))
 
 
-def _search_numpy(database: Float32Array, queries: Float32Array) -> None:
-    """Do what one would write without an index: a product and a partition per query."""
-    for query in queries:
-        np.argpartition(database @ query, -K)[-K:]
+def _show_engines(console: Console, comparison: Comparison) -> None:
+    """Show what each engine took; that all agree has been checked."""
+    table = Table()
+    names = ("engine", "same bits as exhaustive", "reach phase 2", "us per query")
+    for column in (*names, "x exhaustive", "x NumPy"):
+        table.add_column(column, justify="left" if column == "engine" else "right")
+    for engine in comparison.engines:
+        table.add_row(
+            engine.name,
+            "yes",
+            f"{engine.hits.certificate.phase2_share.mean():.3%}",
+            f"{engine.seconds * 1e6:,.0f}",
+            f"{comparison.exhaustive.seconds / engine.seconds:.1f}",
+            f"{comparison.numpy_seconds / engine.seconds:.1f}",
+        )
+    console.print(table)
 
 
-def _clocked(work: Callable[[], Result]) -> tuple[Result, float]:
-    """Do the work a few times; return its result and the seconds of the fastest time."""
-    seconds = []
-    for _ in range(REPEATS):
-        start = time.perf_counter()
-        result = work()
-        seconds.append(time.perf_counter() - start)
-    return result, min(seconds)
-
-
-def _certificate_panel(certificate: hiernorm.Certificate, query: int) -> Panel:
+def _certificate_panel(record: hiernorm.QueryCertificate, title: str) -> Panel:
     """Show the certificate of one query, step by step."""
-    record = certificate[query]
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="dim")
     grid.add_column(justify="right")
@@ -120,10 +169,4 @@ def _certificate_panel(certificate: hiernorm.Certificate, query: int) -> Panel:
     )
     for row in rows:
         grid.add_row(*row)
-    share = certificate.phase2_share.mean()
-    return Panel(
-        grid,
-        title=f"certificate of query {query}",
-        subtitle=f"mean Phase-2 share of all queries: {share:.2%}",
-        expand=False,
-    )
+    return Panel(grid, title=title, expand=False)

@@ -1,0 +1,107 @@
+"""`hiernorm data`: make scenes of patches from photos, download the official ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+from hiernorm.scenes.archives import ARCHIVES, Archive
+from hiernorm.scenes.download import PINS, download, find_archive
+from hiernorm.scenes.embedded import embedded_photos
+from hiernorm.scenes.maker import Recipe, make_scene
+from hiernorm.vision.photos import list_photos
+
+DEFAULT = Recipe()
+
+
+@click.group()
+def data() -> None:
+    """Make or download scenes: patches of the same points in several photos."""
+
+
+@data.command("make")
+@click.option(
+    "--photos",
+    "folder",
+    type=click.Path(path_type=Path),
+    help="Folder of photos; without it, the photographs inside scikit-image.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="Folder to make, or a zip if the name ends in .zip.",
+)
+@click.option("--points", default=DEFAULT.points, show_default=True, help="Per photo at most.")
+@click.option("--views", default=DEFAULT.views, show_default=True, help="Per point at most.")
+@click.option(
+    "--pairs",
+    default=DEFAULT.pairs,
+    show_default=True,
+    help="Matching pairs at most, and as many non-matching ones.",
+)
+@click.option("--seed", default=DEFAULT.seed, show_default=True, help="Seed of all that is drawn.")
+def make(folder: Path | None, out: Path, points: int, views: int, pairs: int, seed: int) -> None:
+    """Make a scene in the UBC format from photos.
+
+    Keypoints are seen again through random homographies, in other light and with the noise of a
+    detector. The same photos and options give the same bytes.
+    """
+    recipe = Recipe(points=points, views=views, pairs=pairs, seed=seed)
+    photos = embedded_photos() if folder is None else list_photos(folder)
+    with _progress(TextColumn("{task.completed}/{task.total} photos")) as progress:
+        task = progress.add_task(out.name, total=len(photos))
+        made = make_scene(photos, out, recipe, on_photo=lambda photo: progress.advance(task))
+    click.echo(f"{out}: {made.patches:,} patches of {made.points:,} points, {made.photos} photos")
+
+
+@data.command("download", epilog=f"Scenes: {', '.join(ARCHIVES)}.")
+@click.argument("scenes", nargs=-1, required=True, metavar="SCENE...")
+@click.option(
+    "--to",
+    "folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("data"),
+    show_default=True,
+    help="Folder for the archives.",
+)
+def fetch(scenes: tuple[str, ...], folder: Path) -> None:
+    """Download official scenes of the UBC patches.
+
+    Archives are compared with their published digests. Those without one are compared with the
+    digest of their first download, which is kept beside them. A download that broke off continues
+    when the command is run again.
+    """
+    for archive in [find_archive(scene) for scene in scenes]:
+        _fetch_one(archive, folder)
+
+
+def _fetch_one(archive: Archive, folder: Path) -> None:
+    with _progress(DownloadColumn(binary_units=True)) as progress:
+        task = progress.add_task(archive.scene, total=None)
+        got = download(
+            archive,
+            folder,
+            lambda have, total: progress.update(task, completed=have, total=total),
+        )
+    proof = f"matches {got.digest}"
+    if got.newly_pinned:
+        proof = f"no digest is published; pinned in {folder / PINS}: {got.digest}"
+    click.echo(f"{got.file}: {proof}")
+
+
+def _progress(amount: TextColumn | DownloadColumn) -> Progress:
+    """A bar with the time left, on stderr, where that is a terminal."""
+    console = Console(stderr=True)
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        amount,
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )

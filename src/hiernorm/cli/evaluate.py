@@ -1,0 +1,94 @@
+"""`hiernorm evaluate`: how well descriptors match patches, as table, JSON and picture."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+import hiernorm
+from hiernorm.extras import import_extra
+from hiernorm.learn.describers import load_describer
+from hiernorm.learn.evaluate import Result, evaluate_scenes, to_json
+from hiernorm.learn.phototour import PhotoTour
+from hiernorm.learn.sift import WINDOW
+
+PIPED_WIDTH = 130
+DEFAULT_MODELS = ("sift", "rootsift", "hardnet", "hn16", "hn8")
+
+
+@click.command()
+@click.option("--data", multiple=True, required=True, metavar="SCENE", help="Folder or zip.")
+@click.option(
+    "--model",
+    "models",
+    multiple=True,
+    metavar="M",
+    help="sift, rootsift, hardnet, hn16, hn8, or an .onnx or .safetensors file; may be repeated. "
+    "Without it: the first five.",
+)
+@click.option("--window", default=WINDOW, show_default=True, help="Pixels that SIFT covers, of 64.")
+@click.option("--rounds", default=1000, show_default=True, help="Of the bootstrap over points.")
+@click.option("--seed", default=0, show_default=True, help="Of the bootstrap and of the queries.")
+@click.option("--threads", type=click.IntRange(min=1), help="Of the networks.")
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="For JSON and PNG.")
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON, no table.")
+def evaluate(
+    data: tuple[str, ...],
+    models: tuple[str, ...],
+    window: int,
+    rounds: int,
+    seed: int,
+    threads: int | None,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Measure FPR@95 of models and of SIFT on scenes of patches.
+
+    Phase 2 is the share of entries that Algorithm 1 evaluates in full when one half of the scene's
+    points is the database: for queries of those points, and of the others.
+    """
+    console = Console(stderr=True)
+    describers = [
+        load_describer(name, window, threads, progress=console.is_terminal)
+        for name in models or DEFAULT_MODELS
+    ]
+    scenes = [PhotoTour.open(path) for path in data]
+    with console.status("") as status:
+        results = evaluate_scenes(scenes, describers, rounds, seed, status.update)
+    report = to_json(results, version=hiernorm.__version__, rounds=rounds, seed=seed)
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
+        (out / "evaluation.json").write_text(report, encoding="utf-8")
+        pictures = import_extra("hiernorm.learn.pictures", extra="evaluate")
+        pictures.draw_rocs(results, out / "roc.png")
+        click.echo(f"report: {out / 'evaluation.json'}", err=True)
+    if as_json:
+        click.echo(report, nl=False)
+    else:
+        width = None if sys.stdout.isatty() else PIPED_WIDTH
+        Console(width=width).print(_table(results))
+
+
+def _table(results: list[Result]) -> Table:
+    """Return the report as a table."""
+    table = Table()
+    columns = ("scene", "model", "FPR@95", "95% interval", "K", "alpha", "major energy")
+    for column in (*columns, "phase 2, match", "no match"):
+        table.add_column(column, justify="left" if column in ("scene", "model") else "right")
+    for r in results:
+        table.add_row(
+            r.scene,
+            r.model,
+            f"{r.fpr95:.4f}",
+            f"{r.low:.4f} to {r.high:.4f}",
+            "" if r.major is None else str(r.major),
+            "" if r.alpha is None else f"{r.alpha:g}",
+            "" if r.energy is None else f"{r.energy:.1%}",
+            "" if r.phase2 is None else f"{r.phase2.with_match:.3%}",
+            "" if r.phase2 is None else f"{r.phase2.without_match:.3%}",
+        )
+    return table

@@ -1,0 +1,1 @@
+"""The demo: photographs in, exact nearest neighbours out, and a page that shows and proves it."""

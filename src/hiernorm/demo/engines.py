@@ -1,0 +1,159 @@
+"""Engines side by side: each searches the same queries, must agree bit for bit, and is timed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TypeVar
+
+import numpy as np
+
+from hiernorm.hits import Hits
+from hiernorm.index import Index
+from hiernorm.reference import Float32Array
+
+REPEATS = 3
+
+TIMED = 500
+"""Queries that are timed, at most; all are searched."""
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Engine:
+    """One engine's answer and speed.
+
+    Attributes
+    ----------
+    name : str
+        ``paper``, ``cascade`` or ``exhaustive``.
+    hits : Hits
+        What it found; the same bits as exhaustive search found.
+    seconds : float
+        Per query: single queries, one thread, the fastest of a few rounds.
+    """
+
+    name: str
+    hits: Hits
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All engines on the same vectors.
+
+    Attributes
+    ----------
+    exhaustive : Engine
+        The one that computes every score.
+    engines : list of Engine
+        The others; the last one is the fastest by design.
+    numpy_seconds : float
+        Per query, of a NumPy product and partition; on one thread too where threadpoolctl is there
+        to see to it.
+    """
+
+    exhaustive: Engine
+    engines: list[Engine]
+    numpy_seconds: float
+
+    @property
+    def best(self) -> Engine:
+        """The engine that users get by default."""
+        return self.engines[-1]
+
+
+class DisagreementError(RuntimeError):
+    """An engine did not return the exhaustive answer: nothing else matters then."""
+
+
+def compare_engines(
+    database: Float32Array,
+    queries: Float32Array,
+    k: int,
+    major: int | None = None,
+    alpha: float | None = None,
+) -> Comparison:
+    """Search with every engine; raise DisagreementError unless all answers have the same bits.
+
+    Parameters
+    ----------
+    database, queries
+        Vectors, (n, d) and (m, d).
+    k
+        Neighbours.
+    major, alpha
+        Of Hierarchical Normalization; None for plain vectors, which have no ``paper`` engine.
+
+    Examples
+    --------
+    >>> from hiernorm import synthetic
+    >>> data = synthetic.hierarchical(500, 4, major=16, alpha=1 / 8, seed=0)
+    >>> result = compare_engines(data.database, data.queries, k=3, major=16, alpha=1 / 8)
+    >>> [engine.name for engine in result.engines], len(result.best.hits)
+    (['paper', 'cascade'], 4)
+    """
+    names = ("exhaustive", "cascade") if alpha is None else ("exhaustive", "paper", "cascade")
+    timed = queries[:TIMED]
+    done = []
+    for name in names:
+        index = Index(database.shape[1], major=major, alpha=alpha, engine=name)
+        index.add(database)
+        _, seconds = _clocked(partial(index.search, timed, k=k, threads=1, batch_size=1))
+        done.append(Engine(name, index.search(queries, k=k), seconds / len(timed)))
+    truth, *others = done
+    for engine in others:
+        same_ids = np.array_equal(engine.hits.ids, truth.hits.ids)
+        if not same_ids or not np.array_equal(engine.hits.scores, truth.hits.scores):
+            raise DisagreementError(
+                f"engine {engine.name} differs from exhaustive search; please report it"
+            )
+    with _one_blas_thread():
+        _, numpy_seconds = _clocked(lambda: _search_numpy(database, timed, k))
+    return Comparison(truth, others, numpy_seconds / len(timed))
+
+
+def find_missed(database: Float32Array, queries: Float32Array, hits: Hits, block: int = 512) -> int:
+    """Count the queries for which NumPy, in float64, finds a neighbour better than the first hit.
+
+    It shares no code with the engines. Their sums round in different orders, so scores that differ
+    by less than rounding does are taken as equal.
+    """
+    rounding = 128 * database.shape[1] * np.finfo(np.float64).eps
+    entries = database.astype(np.float64)
+    missed = 0
+    for first in range(0, len(queries), block):
+        scores = queries[first : first + block].astype(np.float64) @ entries.T
+        found = np.take_along_axis(scores, hits.ids[first : first + block, :1], axis=1)[:, 0]
+        missed += int((scores.max(axis=1) > found + rounding).sum())
+    return missed
+
+
+def _one_blas_thread() -> AbstractContextManager[object]:
+    """Hold BLAS to one thread, or to nothing where threadpoolctl is not installed."""
+    if find_spec("threadpoolctl") is None:
+        return nullcontext()
+    limit: AbstractContextManager[object] = import_module("threadpoolctl").threadpool_limits(1)
+    return limit
+
+
+def _search_numpy(database: Float32Array, queries: Float32Array, k: int) -> None:
+    """Do what one would write without an index: a product and a partition per query."""
+    for query in queries:
+        np.argpartition(database @ query, -k)[-k:]
+
+
+def _clocked(work: Callable[[], Result]) -> tuple[Result, float]:
+    """Do the work a few times; return its result and the seconds of the fastest time."""
+    seconds = []
+    for _ in range(REPEATS):
+        start = time.perf_counter()
+        result = work()
+        seconds.append(time.perf_counter() - start)
+    return result, min(seconds)

@@ -1,0 +1,25 @@
+"""Optional packages: imported when first needed, with an error that says what to install."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+
+def import_extra(module: str, extra: str) -> Any:
+    """Import ``module``; if it is missing, say which extra of hiernorm brings it.
+
+    Examples
+    --------
+    >>> import_extra("json", extra="vision").dumps([1])
+    '[1]'
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        # An error inside the package itself is not a missing package: show it as it is.
+        if error.name is None or error.name.split(".")[0] == "hiernorm":
+            raise
+        raise ImportError(
+            f"this needs {error.name}: pip install 'hiernorm[{extra}]'", name=error.name
+        ) from error

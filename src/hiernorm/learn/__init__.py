@@ -1,0 +1,88 @@
+"""Train descriptors for exact search: the HN layer, HardNet with HN, patch scenes, evaluation.
+
+Scenes need nothing but NumPy, evaluation the extra ``evaluate``, and what has torch in it the extra
+``train``. Names are imported when first used, so that the former work without torch.
+
+>>> from hiernorm.learn import make_pairs
+>>> import numpy as np
+>>> len(make_pairs(np.array([0, 0, 1, 1])))
+4
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hiernorm.extras import import_extra
+
+if TYPE_CHECKING:
+    from hiernorm.learn.batches import PatchSet, load_sets
+    from hiernorm.learn.checkpoint import load_network, load_weights, save_weights
+    from hiernorm.learn.describers import Description, load_describer
+    from hiernorm.learn.evaluate import Result, evaluate_scene, evaluate_scenes
+    from hiernorm.learn.export import export_network
+    from hiernorm.learn.layer import HierarchicalNorm
+    from hiernorm.learn.network import HNHardNet
+    from hiernorm.learn.pairs import Pairs, make_pairs
+    from hiernorm.learn.phase2 import Phase2, measure_phase2
+    from hiernorm.learn.phototour import PhotoTour
+    from hiernorm.learn.rotate import rotate_network
+    from hiernorm.learn.run import Run
+    from hiernorm.learn.settings import Settings
+    from hiernorm.learn.train import train_network
+
+_HOMES = {
+    "Description": "describers",
+    "HNHardNet": "network",
+    "HierarchicalNorm": "layer",
+    "Pairs": "pairs",
+    "PatchSet": "batches",
+    "Phase2": "phase2",
+    "PhotoTour": "phototour",
+    "Result": "evaluate",
+    "Run": "run",
+    "Settings": "settings",
+    "evaluate_scene": "evaluate",
+    "evaluate_scenes": "evaluate",
+    "export_network": "export",
+    "load_describer": "describers",
+    "load_network": "checkpoint",
+    "load_sets": "batches",
+    "load_weights": "checkpoint",
+    "make_pairs": "pairs",
+    "measure_phase2": "phase2",
+    "rotate_network": "rotate",
+    "save_weights": "checkpoint",
+    "train_network": "train",
+}
+
+__all__ = [
+    "Description",
+    "HNHardNet",
+    "HierarchicalNorm",
+    "Pairs",
+    "PatchSet",
+    "Phase2",
+    "PhotoTour",
+    "Result",
+    "Run",
+    "Settings",
+    "evaluate_scene",
+    "evaluate_scenes",
+    "export_network",
+    "load_describer",
+    "load_network",
+    "load_sets",
+    "load_weights",
+    "make_pairs",
+    "measure_phase2",
+    "rotate_network",
+    "save_weights",
+    "train_network",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_extra(f"hiernorm.learn.{_HOMES[name]}", extra="train"), name)

@@ -1,0 +1,157 @@
+"""Training data: points held out, and batches that depend on nothing but seed, epoch and step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from hiernorm.learn.bitmap import UInt8Array
+from hiernorm.learn.pairs import Int64Array
+from hiernorm.learn.phototour import PhotoTour
+from hiernorm.learn.settings import Settings
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Patches ``(b, 1, 64, 64)``, row by row of the same point, and a patch of another."""
+
+    anchor: Tensor
+    positive: Tensor
+    negative: Tensor
+    points: Tensor
+
+
+class PatchSet:
+    """Patches of points that were seen at least twice.
+
+    Parameters
+    ----------
+    patches, points
+        uint8 ``(n, 64, 64)`` and the point of each, ``(n,)``.
+    """
+
+    def __init__(self, patches: UInt8Array, points: Int64Array) -> None:
+        order = np.argsort(points, kind="stable")
+        _, starts, counts = np.unique(points[order], return_index=True, return_counts=True)
+        seen = counts >= 2
+        if seen.sum() < 2:
+            raise ValueError(
+                "training needs at least two points with two patches each, "
+                f"got {int(seen.sum())} of {len(points)} patches"
+            )
+        members = [order[s : s + c] for s, c in zip(starts[seen], counts[seen], strict=True)]
+        self._patches = patches
+        self._index = np.concatenate(members)
+        self._counts = counts[seen]
+        self._starts = np.concatenate([[0], np.cumsum(self._counts)[:-1]])
+        self._point = np.repeat(np.arange(len(members)), self._counts)
+
+    def __len__(self) -> int:
+        """Return the number of patches; each is an anchor once per epoch."""
+        return len(self._index)
+
+    @property
+    def points(self) -> Int64Array:
+        """The point of each patch, ``(n,)``, numbered from 0."""
+        return self._point
+
+    def tensors(self) -> Tensor:
+        """Return all patches, ``(n, 1, 64, 64)``, uint8."""
+        return torch.from_numpy(self._patches[self._index])[:, None]
+
+    def steps(self, batch: int) -> int:
+        """Return the number of batches of an epoch; the last is dropped unless it is full."""
+        return max(1, len(self) // batch)
+
+    def draw(self, settings: Settings, epoch: int, step: int, augment: bool = True) -> Batch:
+        """Return batch ``step`` of ``epoch``, the same one whenever it is asked for."""
+        rng = np.random.default_rng([settings.seed, epoch, step])
+        rows = self.draw_rows(settings, epoch, step, rng)
+        groups = [self._patches[self._index[r]] for r in rows]
+        if augment:
+            groups = augment_groups(groups, settings, rng)
+        a, p, n = (torch.from_numpy(g)[:, None].to(torch.float32) / 255 for g in groups)
+        return Batch(a, p, n, torch.from_numpy(self._point[rows[0]]))
+
+    def draw_rows(
+        self, settings: Settings, epoch: int, step: int, rng: np.random.Generator | None = None
+    ) -> list[Int64Array]:
+        """Return which patches are anchors, positives and negatives, each ``(b,)``."""
+        order = np.random.default_rng([settings.seed, epoch]).permutation(len(self))
+        if rng is None:
+            rng = np.random.default_rng([settings.seed, epoch, step])
+        anchor = order[step * settings.batch : (step + 1) * settings.batch]
+        point = self._point[anchor]
+        start, count = self._starts[point], self._counts[point]
+        # Any other patch of the point: 1 to count - 1 places further, round its members.
+        further = 1 + rng.integers(0, count - 1)
+        positive = start + (anchor - start + further) % count
+        negative = rng.integers(0, len(self), len(anchor))
+        while (same := self._point[negative] == point).any():
+            negative[same] = rng.integers(0, len(self), int(same.sum()))
+        return [anchor, positive, negative]
+
+
+def augment_groups(
+    groups: Sequence[UInt8Array], settings: Settings, rng: np.random.Generator
+) -> list[UInt8Array]:
+    """Flip and turn row i of every group ``(b, 64, 64)`` alike; shift every patch on its own."""
+    changed = [g.copy() for g in groups]
+    rows = len(changed[0])
+    if "flips" in settings.augment:
+        flipped = rng.random(rows) < 0.5
+        for g in changed:
+            g[flipped] = g[flipped, :, ::-1]
+    if "turns" in settings.augment:
+        quarters = rng.integers(0, 4, rows)
+        for g in changed:
+            for k in range(1, 4):
+                g[quarters == k] = np.rot90(g[quarters == k], k, axes=(1, 2))
+    if "shifts" in settings.augment:
+        changed = [_shifted(g, settings.shift, rng) for g in changed]
+    return changed
+
+
+def augment_all(
+    patches: UInt8Array, settings: Settings, number: int, rng: np.random.Generator
+) -> UInt8Array:
+    """Flip and turn all patches ``(n, 64, 64)`` by one symmetry of the square; shift each."""
+    if "turns" in settings.augment:
+        patches = np.rot90(patches, number % 4, axes=(1, 2))
+    if "flips" in settings.augment and number // 4 % 2:
+        patches = patches[:, :, ::-1]
+    if "shifts" in settings.augment:
+        return _shifted(patches, settings.shift, rng)
+    return np.ascontiguousarray(patches)
+
+
+def _shifted(patches: UInt8Array, most: int, rng: np.random.Generator) -> UInt8Array:
+    """Shift each patch by up to ``most`` pixels each way; edges are repeated."""
+    size = patches.shape[1]
+    padded = np.pad(patches, ((0, 0), (most, most), (most, most)), mode="edge")
+    dy, dx = rng.integers(0, 2 * most + 1, size=(2, len(patches)))
+    rows = dy[:, None] + np.arange(size)
+    columns = dx[:, None] + np.arange(size)
+    which = np.arange(len(patches))[:, None, None]
+    shifted: UInt8Array = padded[which, rows[:, :, None], columns[:, None, :]]
+    return shifted
+
+
+def load_sets(settings: Settings) -> tuple[PatchSet, PatchSet]:
+    """Read the scenes; return patches of training points and of points held out."""
+    scenes = [PhotoTour.open(path) for path in settings.data]
+    patches = np.concatenate([s.patches for s in scenes])
+    numbered, first = [], 0
+    for scene in scenes:
+        _, points = np.unique(scene.points, return_inverse=True)
+        numbered.append(points + first)
+        first += len(scene.point_ids)
+    points = np.concatenate(numbered)
+    rng = np.random.default_rng([settings.seed, 2**31])
+    held_out = rng.random(first) < settings.validation
+    held = held_out[points]
+    return PatchSet(patches[~held], points[~held]), PatchSet(patches[held], points[held])

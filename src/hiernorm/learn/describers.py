@@ -1,0 +1,108 @@
+"""What can be evaluated: models in files, models that ship, SIFT and RootSIFT, by one name each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from hiernorm.extras import import_extra
+from hiernorm.learn.sift import WINDOW, describe_sift
+from hiernorm.models import Model, available_models, load_model
+from hiernorm.reference import Float32Array
+
+HAND_CRAFTED = ("sift", "rootsift")
+
+
+@dataclass(frozen=True)
+class Description:
+    """Descriptors of all patches of a scene.
+
+    Attributes
+    ----------
+    descriptors
+        Unit vectors ``(n, d)``.
+    features
+        What they were before normalisation, or None for a hand-crafted descriptor.
+    major, alpha
+        Of the normalisation, or None for a plain one.
+    """
+
+    descriptors: Float32Array
+    features: Float32Array | None = None
+    major: int | None = None
+    alpha: float | None = None
+
+
+class Describer(Protocol):
+    """Something that describes patches."""
+
+    name: str
+
+    def __call__(self, patches: npt.NDArray[np.uint8]) -> Description:
+        """Describe uint8 patches ``(n, 64, 64)``."""
+
+
+def load_describer(
+    name: str, window: int = WINDOW, threads: int | None = None, progress: bool = False
+) -> Describer:
+    """Return what describes patches under this name.
+
+    Parameters
+    ----------
+    name
+        ``"sift"``, ``"rootsift"``, a model that ships with the package, or the path of an ``.onnx``
+        file or of a ``.safetensors`` file (which needs torch).
+    window
+        Of SIFT, in pixels.
+    threads, progress
+        Of the model.
+
+    Examples
+    --------
+    >>> load_describer("sift").name
+    'sift-48'
+    """
+    if name in HAND_CRAFTED:
+        return _Sift(name, window)
+    if name in available_models() or Path(name).suffix == ".onnx":
+        return _Network(load_model(name, threads=threads), progress)
+    if Path(name).suffix == ".safetensors":
+        return _Network(_load_safetensors(Path(name), threads), progress)
+    choices = (*HAND_CRAFTED, *available_models())
+    raise ValueError(
+        f"no model {name!r}: give one of {', '.join(choices)}, or an .onnx or .safetensors file"
+    )
+
+
+class _Sift:
+    def __init__(self, name: str, window: int) -> None:
+        self.name = f"{name}-{window}"
+        self._window = window
+        self._root = name == "rootsift"
+
+    def __call__(self, patches: npt.NDArray[np.uint8]) -> Description:
+        return Description(describe_sift(patches, self._window, self._root))
+
+
+class _Network:
+    def __init__(self, model: Model, progress: bool) -> None:
+        self._model = model
+        self._progress = progress
+        self.name = model.name
+
+    def __call__(self, patches: npt.NDArray[np.uint8]) -> Description:
+        model = self._model
+        features = model.features(patches, progress=self._progress)
+        return Description(model.normalize(features), features, model.major, model.alpha)
+
+
+def _load_safetensors(path: Path, threads: int | None) -> Model:
+    """Load a network through the ONNX graph that it would ship as: one way to describe."""
+    checkpoint = import_extra("hiernorm.learn.checkpoint", extra="train")
+    export = import_extra("hiernorm.learn.export", extra="train")
+    content = export.encode_onnx(checkpoint.load_network(path))
+    return Model(content, name=path.stem, threads=threads)

@@ -1,0 +1,70 @@
+"""What training minimises, on descriptors of anchors and positives, row by row the same point."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+FAR = 10.0
+"""Added to the distance of what is no negative; unit vectors are at most 2 apart."""
+
+
+@dataclass(frozen=True)
+class Distances:
+    """Distances of each row, ``(b,)``: to the positive, and to the negative that was chosen."""
+
+    positive: Tensor
+    negative: Tensor
+
+    def margin_loss(self, margin: float) -> Tensor:
+        """Return the mean of max(0, margin + positive - negative), as TripletMarginLoss does."""
+        return (margin + self.positive - self.negative).clamp_min(0).mean()
+
+
+def compare_random(anchor: Tensor, positive: Tensor, negative: Tensor) -> Distances:
+    """Return the distances to positives and given negatives, all ``(b, d)``.
+
+    Examples
+    --------
+    >>> import torch
+    >>> unit = torch.eye(3)
+    >>> compare_random(unit, unit, unit.roll(1, 0)).margin_loss(1.0)
+    tensor(1.0000e-06)
+    """
+    return Distances(
+        functional.pairwise_distance(anchor, positive),
+        functional.pairwise_distance(anchor, negative),
+    )
+
+
+def compare_hardest(anchor: Tensor, positive: Tensor, points: Tensor) -> Distances:
+    """Return the distances to positives and to the hardest negatives in the batch.
+
+    HardNet's own: the negative of row i is the nearest to either of its patches among the patches
+    of the other side; rows of the same point are no negatives of one another.
+
+    Parameters
+    ----------
+    anchor, positive
+        Unit descriptors ``(b, d)``.
+    points
+        The point of each row, ``(b,)``.
+    """
+    apart = distances(anchor @ positive.T)
+    same = points[:, None] == points[None, :]
+    others = apart + FAR * same
+    hardest = torch.minimum(others.amin(dim=1), others.amin(dim=0))
+    return Distances(apart.diagonal(), hardest)
+
+
+def distances(similarities: Tensor) -> Tensor:
+    """Return the distances of unit vectors from their inner products, with finite gradients."""
+    return (2 - 2 * similarities).clamp_min(1e-6).sqrt()
+
+
+def distillation_loss(similarities: Tensor, teacher: Tensor) -> Tensor:
+    """Return how far distances ``(b, b)`` are from the teacher's, as a mean square."""
+    return functional.mse_loss(distances(similarities), distances(teacher))

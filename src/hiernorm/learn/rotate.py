@@ -1,0 +1,105 @@
+"""Turn a trained network's last layer so that its leading directions become the major."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from hiernorm.learn.network import DIM, HNHardNet
+
+Float64Array = npt.NDArray[np.float64]
+
+RIDGE = 1e-3
+"""Added to the variance within points, relative to its mean: few patches leave some of it zero."""
+
+CHUNK = 1024
+"""Patches described at a time."""
+
+
+def rotate_network(
+    network: HNHardNet, patches: Tensor, points: npt.NDArray[np.int64], method: str
+) -> None:
+    """Rotate the features before normalisation, in place; their inner products stay the same.
+
+    The rotation is folded into the last convolution and the statistics of the batch normalisation
+    behind it, so no layer is added. Those statistics then carry the scale of each direction: train
+    on with ``freeze_statistics``, or they are lost.
+
+    Parameters
+    ----------
+    network
+        Its descriptors under L2 normalisation do not change, but for rounding.
+    patches, points
+        Training data, ``(n, 1, 64, 64)`` and the point of each patch.
+    method
+        ``"pca"``: directions of the largest variance of the unit descriptors first. ``"lda"``:
+        first those where points differ most compared with the patches of one point.
+    """
+    features = embed_all(network, patches)
+    units = features / np.linalg.norm(features, axis=1, keepdims=True)
+    if method == "pca":
+        rotation = principal_directions(units)
+    else:
+        rotation = separating_directions(units, points, network.major)
+    fold_rotation(network, rotation)
+
+
+@torch.no_grad()
+def embed_all(network: HNHardNet, patches: Tensor) -> Float64Array:
+    """Return the features before normalisation of uint8 patches, float64 ``(n, 128)``."""
+    network.eval()
+    chunks = [network.embed(p.to(torch.float32) / 255) for p in torch.split(patches, CHUNK)]
+    return torch.cat(chunks).double().numpy()
+
+
+def principal_directions(units: Float64Array) -> Float64Array:
+    """Return an orthogonal ``(128, 128)``: rows are directions, largest second moment first."""
+    _, vectors = np.linalg.eigh(units.T @ units / len(units))
+    return np.ascontiguousarray(vectors[:, ::-1].T)
+
+
+def separating_directions(
+    units: Float64Array, points: npt.NDArray[np.int64], major: int
+) -> Float64Array:
+    """Return an orthogonal ``(128, 128)`` whose first ``major`` rows span the LDA directions.
+
+    LDA's directions are not orthogonal; they are made so, and the others follow by variance.
+    """
+    _, labels, counts = np.unique(points, return_inverse=True, return_counts=True)
+    sums = np.zeros((len(counts), DIM))
+    np.add.at(sums, labels, units)
+    centres = sums / counts[:, None]
+    inner = units - centres[labels]
+    within = inner.T @ inner / len(units)
+    between = units.T @ units / len(units) - within
+    # Generalised eigenproblem between v = lambda within v, by whitening with `within`.
+    scales, axes = np.linalg.eigh(within + RIDGE * np.trace(within) / DIM * np.eye(DIM))
+    whiten = axes / np.sqrt(scales)
+    _, directions = np.linalg.eigh(whiten.T @ between @ whiten)
+    leading = whiten @ directions[:, ::-1][:, :major]
+    axes, _ = np.linalg.qr(leading, mode="complete")
+    # Inside the major, and inside the minor, order by variance.
+    moment = units.T @ units / len(units)
+    parts = [axes[:, :major], axes[:, major:]]
+    turned = [p @ np.linalg.eigh(p.T @ moment @ p)[1][:, ::-1] for p in parts]
+    return np.ascontiguousarray(np.concatenate(turned, axis=1).T)
+
+
+@torch.no_grad()
+def fold_rotation(network: HNHardNet, rotation: Float64Array) -> None:
+    """Put ``R x`` behind the last batch normalisation by changing it and its convolution."""
+    convolution, statistics = network.features[-2], network.features[-1]
+    assert isinstance(convolution, nn.Conv2d)
+    assert isinstance(statistics, nn.BatchNorm2d)
+    assert statistics.running_mean is not None
+    assert statistics.running_var is not None
+    # R diag(1/s) (W x - m) = (R diag(1/s) W) x - R diag(1/s) m, and a variance of one remains.
+    turn = torch.from_numpy(rotation)
+    turn = turn / (statistics.running_var.double() + statistics.eps).sqrt()
+    weight = convolution.weight.double()
+    turned = torch.einsum("ij,jklm->iklm", turn, weight)
+    convolution.weight.copy_(turned.float())
+    statistics.running_mean.copy_((turn @ statistics.running_mean.double()).float())
+    statistics.running_var.fill_(1 - statistics.eps)

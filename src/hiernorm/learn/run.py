@@ -1,0 +1,130 @@
+"""A training run in progress: all that a checkpoint holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from hiernorm.learn.batches import PatchSet
+from hiernorm.learn.checkpoint import load_state, load_weights, save_state, set_weights
+from hiernorm.learn.head import train_head
+from hiernorm.learn.network import HNHardNet
+from hiernorm.learn.rotate import rotate_network
+from hiernorm.learn.settings import Settings
+
+STATE = "state.pth"
+SUMS = ("loss", "positive", "negative", "seconds", "steps")
+SAVED = ("epoch", "step", "sums", "history")
+
+
+@dataclass
+class Run:
+    """A run between two steps.
+
+    Attributes
+    ----------
+    settings, network, optimizer
+        What is trained, and how.
+    epoch, step
+        What is done: whole epochs, and steps of the one in progress.
+    sums
+        Of loss, distances and seconds over those steps.
+    history
+        A record of each epoch.
+    """
+
+    settings: Settings
+    network: HNHardNet
+    optimizer: torch.optim.Adam
+    epoch: int = 0
+    step: int = 0
+    sums: dict[str, float] = field(default_factory=lambda: dict.fromkeys(SUMS, 0.0))
+    history: list[dict[str, Any]] = field(default_factory=list)
+
+    @classmethod
+    def start(cls, settings: Settings, train_set: PatchSet) -> Run:
+        """Begin a run: weights as they are given, turned if that is asked for, or random."""
+        torch.manual_seed(settings.seed)
+        network = HNHardNet(settings.major, settings.alpha, settings.norm)
+        if settings.init:
+            set_weights(network, load_weights(settings.init), settings.init)
+        else:
+            _initialize(network)
+        if settings.rotate != "none":
+            rotate_network(network, train_set.tensors(), train_set.points, settings.rotate)
+        if settings.head_epochs:
+            train_head(network, train_set, settings)
+        return cls(settings, network, _make_optimizer(settings, network))
+
+    @classmethod
+    def load(cls, out: Path) -> Run:
+        """Continue a run where its state was saved."""
+        state = load_state(out / STATE)
+        missing = {*SAVED, "settings", "network", "optimizer"} - set(state)
+        if missing:
+            raise ValueError(f"{out / STATE} is no training state: it has no {missing.pop()!r}")
+        settings = Settings.from_json(state["settings"])
+        network = HNHardNet(settings.major, settings.alpha, settings.norm)
+        set_weights(network, state["network"], out / STATE)
+        optimizer = _make_optimizer(settings, network)
+        optimizer.load_state_dict(state["optimizer"])
+        return cls(settings, network, optimizer, **{name: state[name] for name in SAVED})
+
+    def save(self, out: Path) -> None:
+        """Write the state, whole or not at all."""
+        state = {name: getattr(self, name) for name in SAVED}
+        state |= {"network": self.network.state_dict(), "optimizer": self.optimizer.state_dict()}
+        save_state(out / STATE, state | {"settings": self.settings.to_json()})
+
+    @property
+    def done(self) -> bool:
+        """Whether the schedule is over, or the validation loss has not fallen for long."""
+        losses = [e["validation_loss"] for e in self.history]
+        patience = self.settings.patience
+        plateaued = patience > 0 and len(losses) - 1 - np.argmin([*losses, np.inf]) >= patience
+        return self.epoch >= self.settings.total_epochs or bool(plateaued)
+
+    def note_step(self, loss: float, positive: float, negative: float, seconds: float) -> None:
+        """Count a step that is done."""
+        for name, value in zip(SUMS, (loss, positive, negative, seconds, 1), strict=True):
+            self.sums[name] += value
+        self.step += 1
+
+    def note_epoch(self, validation_loss: float) -> bool:
+        """Count an epoch that is done; return whether its validation loss is the lowest so far."""
+        means = self.means()
+        self.epoch, self.step, self.sums = self.epoch + 1, 0, dict.fromkeys(SUMS, 0.0)
+        return self._note(validation_loss, means)
+
+    def note_start(self, validation_loss: float) -> bool:
+        """Record the network that the run starts from, as epoch 0."""
+        return self._note(validation_loss, {})
+
+    def _note(self, validation_loss: float, means: dict[str, float]) -> bool:
+        best = min((e["validation_loss"] for e in self.history), default=np.inf)
+        self.history.append({"epoch": self.epoch, **means, "validation_loss": validation_loss})
+        return validation_loss < best
+
+    def means(self) -> dict[str, float]:
+        """Return the means of the epoch so far, and patches per second."""
+        steps = self.sums["steps"]
+        means = {name: self.sums[name] / steps for name in ("loss", "positive", "negative")}
+        patches = steps * self.settings.batch * self.settings.patches_per_row
+        return means | {"patches_per_second": patches / self.sums["seconds"]}
+
+
+def _initialize(network: HNHardNet) -> None:
+    """Set random weights as HardNet does: orthogonal, of gain 0.6."""
+    for module in network.modules():
+        if isinstance(module, nn.Conv2d):
+            nn.init.orthogonal_(module.weight, gain=0.6)
+
+
+def _make_optimizer(settings: Settings, network: HNHardNet) -> torch.optim.Adam:
+    """Return the optimizer of the recipe."""
+    return torch.optim.Adam(network.parameters(), lr=settings.learning_rate)

@@ -1,0 +1,136 @@
+"""What a training run does: one frozen record, the paper's recipe by default."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from hiernorm.learn.network import NORMS
+
+LOSSES = ("triplet", "hardest")
+DECAYS = ("none", "linear", "cosine")
+ROTATIONS = ("none", "pca", "lda")
+AUGMENTATIONS = ("flips", "turns", "shifts")
+
+PAPER_EPOCHS = {16: 30, 8: 10}
+"""Epochs of the paper's two settings, by K; any other K gets the longer schedule."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """A training run. The defaults are the paper's recipe.
+
+    Attributes
+    ----------
+    data
+        Paths of scenes: folders or zips.
+    norm, major, alpha
+        The network's: see :class:`hiernorm.learn.HNHardNet`.
+    init
+        Weights to start from: a file, or empty for random ones.
+    loss
+        ``"triplet"`` with a random negative, or ``"hardest"`` in the batch (HardNet's own).
+    margin, learning_rate, decay, batch
+        Of the loss and of Adam; how the learning rate falls to zero; pairs per batch.
+    epochs
+        At most so many; None means the paper's for this ``major``.
+    patience
+        Stop once the validation loss has not fallen for so many epochs; 0 means never.
+    augment
+        Any of flips, turns (by quarters), shifts (of up to ``shift`` pixels of 64).
+    validation
+        The share of points held out.
+    rotate
+        Turn the last layer before training so that the leading directions are the major: ``"pca"``
+        of the features, or ``"lda"``, the directions that separate points best.
+    major_weight
+        Weight of the same loss on the major alone, added to that of the whole descriptor.
+    teacher, distill_weight
+        Weights of a plain network whose similarities are to be kept, and how much that counts.
+    freeze_statistics
+        Keep the batch-normalisation statistics of ``init``; needed after a rotation, whose scales
+        they hold.
+    head_epochs, head_views, head_learning_rate
+        Passes for the last layer alone before the others join, over each of so many variants of
+        every patch, and its learning rate, which falls to zero.
+    seed
+        Of everything random.
+    """
+
+    data: tuple[str, ...]
+    norm: str = "hn"
+    major: int = 16
+    alpha: float = 1 / 8
+    init: str = ""
+    loss: str = "triplet"
+    margin: float = 1.0
+    learning_rate: float = 1e-4
+    decay: str = "none"
+    batch: int = 32
+    epochs: int | None = None
+    patience: int = 5
+    augment: tuple[str, ...] = ()
+    shift: int = 2
+    validation: float = 0.1
+    rotate: str = "none"
+    major_weight: float = 0.0
+    teacher: str = ""
+    distill_weight: float = 0.0
+    freeze_statistics: bool = False
+    head_epochs: int = 0
+    head_views: int = 4
+    head_learning_rate: float = 1e-3
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be trained."""
+        if not self.data:
+            raise ValueError("data must name at least one scene")
+        choices = (
+            ("norm", NORMS),
+            ("loss", LOSSES),
+            ("decay", DECAYS),
+            ("rotate", ROTATIONS),
+        )
+        for name, allowed in choices:
+            if getattr(self, name) not in allowed:
+                raise ValueError(
+                    f"{name} must be one of {', '.join(allowed)}, got {getattr(self, name)!r}"
+                )
+        if unknown := set(self.augment) - set(AUGMENTATIONS):
+            raise ValueError(f"augment takes {', '.join(AUGMENTATIONS)}, got {unknown.pop()!r}")
+        if self.batch < 2:
+            raise ValueError(f"batch must be at least 2 pairs, got {self.batch}")
+        if not 0 < self.validation < 1:
+            raise ValueError(f"validation must be a share between 0 and 1, got {self.validation}")
+        if self.distill_weight and not self.teacher:
+            raise ValueError("distill_weight needs a teacher")
+        if self.norm == "l2" and (self.rotate != "none" or self.major_weight):
+            raise ValueError("rotate and major_weight are for norm 'hn': 'l2' has no major")
+
+    @property
+    def total_epochs(self) -> int:
+        """The epochs of the schedule."""
+        if self.epochs is not None:
+            return self.epochs
+        return PAPER_EPOCHS.get(self.major, max(PAPER_EPOCHS.values()))
+
+    @property
+    def patches_per_row(self) -> int:
+        """Patches described per row of a batch: anchor, positive, and a negative if it is drawn."""
+        return 3 if self.loss == "triplet" else 2
+
+    def to_json(self) -> str:
+        """Return the record as JSON, to be read by :meth:`from_json`."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Settings:
+        """Return the record that :meth:`to_json` wrote."""
+        values: dict[str, Any] = json.loads(text)
+        names = {f.name for f in fields(cls)}
+        kept: dict[str, Any] = {k: v for k, v in values.items() if k in names}
+        for name in ("data", "augment"):
+            kept[name] = tuple(kept[name])
+        return cls(**kept)

@@ -1,0 +1,210 @@
+"""A trained network in an ONNX file: patches in, descriptors out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import resources
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from hiernorm.arrays import as_count
+from hiernorm.extras import import_extra
+from hiernorm.normalize import normalize
+from hiernorm.reference import Float32Array, canonical_norm
+from hiernorm.threads import thread_count
+
+SIZES = (32, 64)
+"""Pixels of a patch, each way, that the networks take."""
+
+BATCH = 128
+"""Patches described at a time by default: more gains no speed and costs memory."""
+
+
+def available_models() -> list[str]:
+    """Return the names of the models that ship with the package.
+
+    Examples
+    --------
+    >>> import hiernorm
+    >>> hiernorm.available_models()
+    ['hardnet', 'hn16', 'hn8']
+    """
+    folder = resources.files("hiernorm.models")
+    return sorted(f.name[:-5] for f in folder.iterdir() if f.name.endswith(".onnx"))
+
+
+def load_model(name: str | Path, *, threads: int | None = None) -> Model:
+    """Load a model that ships with the package, or an ONNX file that ``hiernorm train`` wrote.
+
+    Parameters
+    ----------
+    name
+        ``"hardnet"`` (plain), ``"hn16"`` (K=16, alpha=1/8, the recommended one), ``"hn8"`` (K=8,
+        alpha=1/32), or the path of an ``.onnx`` file.
+    threads
+        Of onnxruntime; by default as many as an index would use.
+
+    Examples
+    --------
+    >>> import hiernorm
+    >>> hiernorm.load_model("hn8")
+    Model('hn8', norm='hn', major=8, alpha=0.03125)
+    """
+    if str(name) in available_models():
+        content = (resources.files("hiernorm.models") / f"{name}.onnx").read_bytes()
+        return Model(content, str(name), threads=threads)
+    path = Path(name)
+    if path.suffix != ".onnx":
+        raise ValueError(
+            f"no model {str(name)!r}: the package has {', '.join(available_models())}; "
+            "or give the path of an .onnx file"
+        )
+    if not path.is_file():
+        raise FileNotFoundError(f"no such file: {path}")
+    return Model(path.read_bytes(), path.stem, threads=threads)
+
+
+class Model:
+    """A network that describes patches.
+
+    Parameters
+    ----------
+    content
+        The bytes of an ONNX file as :func:`hiernorm.learn.export_network` writes it.
+    name
+        What it is called, in errors too.
+    threads
+        Of onnxruntime.
+
+    Attributes
+    ----------
+    norm
+        ``"hn"`` or ``"l2"``.
+    major, alpha
+        Of an index for the descriptors; None for a plain model.
+    """
+
+    def __init__(self, content: bytes, name: str, *, threads: int | None = None) -> None:
+        runtime = import_extra("onnxruntime", extra="vision")
+        options = runtime.SessionOptions()
+        options.intra_op_num_threads = thread_count(threads)
+        options.inter_op_num_threads = 1
+        options.log_severity_level = 3
+        try:
+            self._session = runtime.InferenceSession(
+                content, options, providers=["CPUExecutionProvider"]
+            )
+        except Exception as error:  # onnxruntime's own errors have no common public base
+            raise ValueError(f"{name} is no complete ONNX model: {error}") from error
+        properties = self._session.get_modelmeta().custom_metadata_map
+        if properties.get("norm") not in ("hn", "l2"):
+            raise ValueError(f"{name} does not say its normalisation; it is no model of hiernorm")
+        self.name = name
+        self.norm: str = properties["norm"]
+        self.major = int(properties["major"]) if self.norm == "hn" else None
+        self.alpha = float(properties["alpha"]) if self.norm == "hn" else None
+
+    def __repr__(self) -> str:
+        """Show what it is."""
+        if self.norm == "l2":
+            return f"Model({self.name!r}, norm='l2')"
+        return f"Model({self.name!r}, norm='hn', major={self.major}, alpha={self.alpha:g})"
+
+    def describe(
+        self, patches: npt.ArrayLike, *, batch_size: int = BATCH, progress: bool = False
+    ) -> Float32Array:
+        """Describe patches by unit vectors, ready for an index.
+
+        Parameters
+        ----------
+        patches
+            ``(n, 64, 64)`` or ``(n, 32, 32)``, grey: uint8, or floats of any range. Brightness and
+            contrast do not matter, they are taken out.
+        batch_size
+            Patches at a time.
+        progress
+            Show a bar on stderr.
+
+        Returns
+        -------
+        float32 ``(n, 128)``. Those of an HN model have passed through
+        :func:`hiernorm.normalize`, so parts have exactly the norms that an index expects.
+        """
+        return self.normalize(self.features(patches, batch_size=batch_size, progress=progress))
+
+    def features(
+        self, patches: npt.ArrayLike, *, batch_size: int = BATCH, progress: bool = False
+    ) -> Float32Array:
+        """Return what the network computes before normalisation, float32 ``(n, 128)``."""
+        rows = as_patches(patches)
+        batch_size = as_count("batch_size", batch_size)
+        features = np.empty((len(rows), 128), np.float32)
+        for start in _starts(len(rows), batch_size, progress):
+            batch = _network_input(rows[start : start + batch_size])
+            (features[start : start + batch_size],) = self._session.run(
+                ["features"], {"patches": batch}
+            )
+        return features
+
+    def normalize(self, features: Float32Array) -> Float32Array:
+        """Normalise features ``(n, 128)`` as this model's descriptors are."""
+        if len(features) == 0:
+            return features
+        if self.major is not None and self.alpha is not None:
+            return normalize(features, self.major, self.alpha)
+        norms = canonical_norm(features)[:, np.newaxis]
+        return (features.astype(np.float64) / np.maximum(norms, 1e-12)).astype(np.float32)
+
+
+def as_patches(patches: npt.ArrayLike) -> npt.NDArray[np.uint8] | Float32Array:
+    """Return patches as ``(n, size, size)``, uint8 or finite float32, or raise.
+
+    Examples
+    --------
+    >>> as_patches(np.zeros((2, 1, 64, 64), np.uint8)).shape
+    (2, 64, 64)
+    """
+    rows = np.asarray(patches)
+    if rows.ndim == 4 and rows.shape[1] == 1:
+        rows = rows[:, 0]
+    if rows.ndim != 3 or rows.shape[1] != rows.shape[2] or rows.shape[1] not in SIZES:
+        raise ValueError(
+            f"patches must have the shape (n, 64, 64) or (n, 32, 32), got {rows.shape}"
+        )
+    if rows.dtype == np.uint8:
+        return rows
+    if not np.issubdtype(rows.dtype, np.floating):
+        raise TypeError(f"patches must be uint8 or floats, got {rows.dtype}")
+    rows = rows.astype(np.float32, copy=False)
+    finite = np.isfinite(rows).all(axis=(1, 2))
+    if not finite.all():
+        raise ValueError(f"patch {int(np.argmin(finite))} has NaN or infinity")
+    return rows
+
+
+def _network_input(rows: npt.NDArray[np.uint8] | Float32Array) -> Float32Array:
+    """Return the batch as the network takes it: float32 ``(n, 1, 64, 64)``."""
+    if rows.shape[1] == SIZES[0]:
+        # The network halves by means of 2x2 pixels, which undoes this exactly.
+        rows = rows.repeat(2, axis=1).repeat(2, axis=2)
+    batch = rows[:, np.newaxis].astype(np.float32)
+    if rows.dtype == np.uint8:
+        batch /= 255
+    return batch
+
+
+def _starts(count: int, batch_size: int, progress: bool) -> Iterator[int]:
+    """Yield where each batch starts, with a bar if it is asked for."""
+    starts = range(0, count, batch_size)
+    if not progress:
+        yield from starts
+        return
+    bars = import_extra("rich.progress", extra="vision")
+    console = import_extra("rich.console", extra="vision").Console(stderr=True)
+    with bars.Progress(console=console, transient=True) as bar:
+        task = bar.add_task("describing patches", total=count)
+        for start in starts:
+            yield start
+            bar.advance(task, min(batch_size, count - start))

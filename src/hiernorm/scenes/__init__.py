@@ -1,0 +1,1 @@
+"""Scenes: collections of patches in the UBC format, downloaded or made from photos."""

@@ -1,0 +1,61 @@
+"""Photos: which files of a folder are photos, and their grey values."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from hiernorm.extras import import_extra
+
+UInt8Array = npt.NDArray[np.uint8]
+
+SUFFIXES = frozenset({".bmp", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"})
+"""Names of photos end in one of these, in upper or lower case."""
+
+
+def list_photos(folder: Path) -> list[Path]:
+    """All photos in ``folder`` and below it, in the order of their names on every system.
+
+    Raises FileNotFoundError where there is no such folder or no photo in it.
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise FileNotFoundError(f"expected a folder of photos, found none at {folder}")
+    found = [
+        path
+        for path in folder.rglob("*")
+        if path.suffix.lower() in SUFFIXES and path.is_file() and not path.name.startswith(".")
+    ]
+    if not found:
+        raise FileNotFoundError(
+            f"no photo in {folder}: expected names that end in {', '.join(sorted(SUFFIXES))}"
+        )
+    return sorted(found, key=lambda path: path.relative_to(folder).as_posix())
+
+
+def read_grey(file: Path) -> UInt8Array:
+    """The grey values of a photo, (height, width) uint8, turned as its camera says.
+
+    Raises FileNotFoundError for a missing file, ValueError for one that is no picture.
+    """
+    cv2 = import_extra("cv2", "vision")
+    # Not cv2.imread: it cannot open every name on every system and only returns None if it fails.
+    content = np.frombuffer(Path(file).read_bytes(), np.uint8)
+    image = cv2.imdecode(content, cv2.IMREAD_GRAYSCALE) if len(content) else None
+    if image is None:
+        raise ValueError(f"{file} is not a picture that OpenCV can read, or it is damaged")
+    grey: UInt8Array = image
+    return grey
+
+
+def check_grey(image: npt.ArrayLike) -> UInt8Array:
+    """``image`` as a contiguous (height, width) uint8 array, or an error that says what came."""
+    array = np.asarray(image)
+    if array.ndim != 2 or array.dtype != np.uint8 or array.size == 0:
+        raise ValueError(
+            "expected a grey image, shape (height, width), dtype uint8; "
+            f"got shape {array.shape}, dtype {array.dtype}"
+        )
+    return np.ascontiguousarray(array)
