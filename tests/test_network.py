@@ -122,31 +122,43 @@ def test_bad_weights_have_their_errors(tmp_path: Path) -> None:
         load_weights(tmp_path / "none.pth")
 
 
-@pytest.mark.parametrize("method", ["pca", "lda"])
-def test_rotation_keeps_inner_products_and_fills_the_major(method: str) -> None:
+@torch.no_grad()
+def turned(method: str) -> tuple[torch.Tensor, torch.Tensor]:
+    """Features of 40 points with 3 patches each, before and after a rotation for K=8."""
     network = random_network(major=8)
     patches, points = draw_patches(40, 3)
     tensor = torch.from_numpy(patches)[:, None]
-    with torch.no_grad():
-        before = network.embed(tensor.float() / 255).double()
-        rotate_network(network, tensor, points, method)
-        after = network.embed(tensor.float() / 255).double()
+    before = network.embed(tensor.float() / 255).double()
+    rotate_network(network, tensor, points, method)
+    return before, network.embed(tensor.float() / 255).double()
+
+
+def unit(rows: torch.Tensor) -> torch.Tensor:
+    return rows / rows.norm(dim=1, keepdim=True)
+
+
+def test_pca_keeps_inner_products_and_fills_the_major() -> None:
+    before, after = turned("pca")
     scale = float((before @ before.T).abs().max())
     torch.testing.assert_close(after @ after.T, before @ before.T, rtol=0, atol=1e-4 * scale)
-    units_before = before / before.norm(dim=1, keepdim=True)
-    units_after = after / after.norm(dim=1, keepdim=True)
+    energies = unit(after).square().mean(dim=0)
+    assert (energies[:-1] >= energies[1:] - 1e-9).all()
+    moment = unit(before).T @ unit(before) / len(before)
+    top = torch.linalg.eigvalsh(moment).flip(0)[:8].sum()
+    assert float(energies[:8].sum()) == pytest.approx(float(top), rel=1e-4)
 
-    def separation(units: torch.Tensor) -> float:
+
+def test_lda_separates_points_in_the_major_and_keeps_the_rest_in_the_minor() -> None:
+    before, after = turned("lda")
+
+    def separation(rows: torch.Tensor) -> float:
         """Between-point over within-point variance of the major."""
-        major = units[:, :8].reshape(40, 3, 8)
+        major = (rows[:, :8] / before.norm(dim=1, keepdim=True)).reshape(40, 3, 8)
         within = (major - major.mean(dim=1, keepdim=True)).square().sum()
         return float(major.mean(dim=1).square().sum() / within)
 
-    if method == "pca":
-        energies = units_after.square().mean(dim=0)
-        assert (energies[:-1] >= energies[1:] - 1e-9).all()
-        moment = units_before.T @ units_before / len(units_before)
-        top = torch.linalg.eigvalsh(moment).flip(0)[:8].sum()
-        assert float(energies[:8].sum()) == pytest.approx(float(top), rel=1e-4)
-    else:
-        assert separation(units_after) > separation(units_before)
+    assert separation(after) > 2 * separation(before)
+    # The map is linear and loses nothing; its minor is an orthogonal projection.
+    solved = torch.linalg.lstsq(after, before, driver="gelsd")
+    torch.testing.assert_close(after @ solved.solution, before, rtol=0, atol=1e-3)
+    assert float(after[:, 8:].norm()) <= float(before.norm()) * (1 + 1e-6)

@@ -64,6 +64,9 @@ def encode_onnx(network: HNHardNet) -> bytes:
             input_names=["patches"],
             output_names=["descriptors", "features"],
             dynamic_axes={name: {0: "n"} for name in ("patches", "descriptors", "features")},
+            # Otherwise the exporter merges batch normalisation into weights that are then not the
+            # float16 ones; onnxruntime merges them after it has converted to float32.
+            training=torch.onnx.TrainingMode.PRESERVE,
             opset_version=OPSET,
             dynamo=False,
         )

@@ -11,8 +11,10 @@ from hiernorm.learn.network import DIM, HNHardNet
 
 Float64Array = npt.NDArray[np.float64]
 
-RIDGE = 1e-3
-"""Added to the variance within points, relative to its mean: few patches leave some of it zero."""
+RIDGE = 3.0
+"""Added to the variance within points, in units of its mean. Without it LDA prefers directions in
+which patches of a point hardly differ, whether or not points do: they carry a hundredth of the
+energy and generalise badly. Chosen on points held out; see docs/models.md."""
 
 CHUNK = 1024
 """Patches described at a time."""
@@ -21,7 +23,7 @@ CHUNK = 1024
 def rotate_network(
     network: HNHardNet, patches: Tensor, points: npt.NDArray[np.int64], method: str
 ) -> None:
-    """Rotate the features before normalisation, in place; their inner products stay the same.
+    """Turn the features before normalisation, in place, so that the best directions lead.
 
     The rotation is folded into the last convolution and the statistics of the batch normalisation
     behind it, so no layer is added. Those statistics then carry the scale of each direction: train
@@ -30,12 +32,14 @@ def rotate_network(
     Parameters
     ----------
     network
-        Its descriptors under L2 normalisation do not change, but for rounding.
+        Its last convolution and batch normalisation are changed.
     patches, points
         Training data, ``(n, 1, 64, 64)`` and the point of each patch.
     method
-        ``"pca"``: directions of the largest variance of the unit descriptors first. ``"lda"``:
-        first those where points differ most compared with the patches of one point.
+        ``"pca"``: directions of the largest variance of the unit descriptors first; a rotation, so
+        inner products of the features stay the same. ``"lda"``: the major are the directions where
+        points differ most compared with the patches of one point, scaled in proportion to the
+        inverse of the latter; the minor is what is orthogonal to them.
     """
     features = embed_all(network, patches)
     units = features / np.linalg.norm(features, axis=1, keepdims=True)
@@ -63,9 +67,10 @@ def principal_directions(units: Float64Array) -> Float64Array:
 def separating_directions(
     units: Float64Array, points: npt.NDArray[np.int64], major: int
 ) -> Float64Array:
-    """Return an orthogonal ``(128, 128)`` whose first ``major`` rows span the LDA directions.
+    """Return ``(128, 128)``: the first ``major`` rows are LDA's directions, best first.
 
-    LDA's directions are not orthogonal; they are made so, and the others follow by variance.
+    LDA's directions are not orthogonal to one another. The other rows are an orthonormal basis of
+    what is orthogonal to all of them, by variance.
     """
     _, labels, counts = np.unique(points, return_inverse=True, return_counts=True)
     sums = np.zeros((len(counts), DIM))
@@ -79,12 +84,13 @@ def separating_directions(
     whiten = axes / np.sqrt(scales)
     _, directions = np.linalg.eigh(whiten.T @ between @ whiten)
     leading = whiten @ directions[:, ::-1][:, :major]
-    axes, _ = np.linalg.qr(leading, mode="complete")
-    # Inside the major, and inside the minor, order by variance.
+    # Any scale would do for the normalisation; this one keeps shares of energy comparable.
+    leading *= np.sqrt(major) / np.linalg.norm(leading)
+    basis, _ = np.linalg.qr(leading, mode="complete")
+    rest = basis[:, major:]
     moment = units.T @ units / len(units)
-    parts = [axes[:, :major], axes[:, major:]]
-    turned = [p @ np.linalg.eigh(p.T @ moment @ p)[1][:, ::-1] for p in parts]
-    return np.ascontiguousarray(np.concatenate(turned, axis=1).T)
+    rest = rest @ np.linalg.eigh(rest.T @ moment @ rest)[1][:, ::-1]
+    return np.ascontiguousarray(np.concatenate([leading, rest], axis=1).T)
 
 
 @torch.no_grad()
