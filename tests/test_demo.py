@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import doctest
+import importlib
+import pkgutil
 import re
 from html.parser import HTMLParser
 from types import SimpleNamespace
@@ -18,7 +21,9 @@ pytest.importorskip("sklearn", reason="needs hiernorm[demo]")
 
 from click.testing import CliRunner
 
-import hiernorm
+import hiernorm.demo
+import hiernorm.scenes
+import hiernorm.vision
 from hiernorm import synthetic
 from hiernorm.cli.app import app
 from hiernorm.demo import engines
@@ -29,6 +34,11 @@ from hiernorm.learn.phototour import PhotoTour
 from hiernorm.scenes.embedded import embedded_photos
 from hiernorm.scenes.maker import Recipe, make_scene
 
+MODULES = [
+    module.name
+    for package in (hiernorm.vision, hiernorm.scenes, hiernorm.demo)
+    for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}.")
+]
 PHOTOS = embedded_photos()[2:5]
 RECIPE = Recipe(points=40, views=5)
 
@@ -208,3 +218,8 @@ def test_an_unknown_model_is_one_line_and_leaves_nothing(tmp_path):
     assert result.exit_code == 1
     assert "no model 'no-such-model'" in result.output
     assert not out.exists()
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_in_docstrings_are_true(name):
+    assert doctest.testmod(importlib.import_module(name)).failed == 0

@@ -168,7 +168,8 @@ def run_demo(
         clock.step("making the scene")
         made = make_scene(photos, Path(folder) / "scene", recipe)
         scene = PhotoTour(folder, "scene")
-        patches, points, pairs = scene.patches, scene.points, scene.pairs
+        # The files go with the folder; what has been read stays.
+        patches, points, _ = scene.patches, scene.points, scene.pairs
 
     clock.step("describing the patches")
     described = model.describe(patches)
@@ -188,53 +189,56 @@ def run_demo(
     plain.add(sift[stored])
     sift_ids = plain.search(sift[asked], k=1).ids
     is_right = points[stored][hits.ids] == points[asked][:, None]
-    is_sift_right = points[stored][sift_ids[:, 0]] == points[asked]
-
-    def judge(name: str, descriptors: Float32Array, right: npt.NDArray[np.bool_]) -> Quality:
-        distances = pair_distances(descriptors, pairs)
-        roc = compute_roc(distances, pairs.matching)
-        samples = bootstrap_fpr95(distances, pairs, points, ROUNDS, recipe.seed)
-        low, high = np.percentile(samples, [2.5, 97.5])
-        return Quality(
-            name,
-            roc.fpr95,
-            float(low),
-            float(high),
-            roc.false_positives,
-            roc.true_positives,
-            float(right.mean()),
-        )
+    is_sift_right = points[stored][sift_ids] == points[asked][:, None]
+    qualities = [
+        _judge(model.name, described, scene, is_right, recipe.seed),
+        _judge(f"SIFT, {WINDOW} px", sift, scene, is_sift_right, recipe.seed),
+    ]
 
     def show(query: int) -> Example:
-        return Example(
-            patches[asked[query]],
-            patches[stored[hits.ids[query]]],
-            hits.scores[query],
-            is_right[query],
-        )
+        neighbours = patches[stored[hits.ids[query]]]
+        return Example(patches[asked[query]], neighbours, hits.scores[query], is_right[query])
 
-    qualities = [
-        judge(model.name, described, is_right[:, 0]),
-        judge(f"SIFT, {WINDOW} px", sift, is_sift_right),
-    ]
     order = np.random.default_rng(recipe.seed).permutation(len(asked))
     found, wrong = order[is_right[order, 0]], order[~is_right[order, 0]]
-    first = int(found[0] if len(found) else order[0])
     return Outcome(
         photos=list(photos),
         points=made.points,
         patches=made.patches,
-        pairs=len(pairs),
+        pairs=len(scene.pairs),
         model=model,
         entries=len(stored),
         queries=len(asked),
         comparison=comparison,
         missed=missed,
         qualities=qualities,
-        examples=[show(int(query)) for query in found[:EXAMPLES]],
-        mistakes=[show(int(query)) for query in wrong[:MISTAKES]],
-        certificate=hits.certificate[first],
+        examples=[show(query) for query in found[:EXAMPLES]],
+        mistakes=[show(query) for query in wrong[:MISTAKES]],
+        certificate=hits.certificate[int((*found, *wrong)[0])],
         seconds=clock.stop(),
+    )
+
+
+def _judge(
+    name: str,
+    descriptors: Float32Array,
+    scene: PhotoTour,
+    is_right: npt.NDArray[np.bool_],
+    seed: int,
+) -> Quality:
+    """Rates over the scene's pairs, and how many of the queries have their own point first."""
+    distances = pair_distances(descriptors, scene.pairs)
+    roc = compute_roc(distances, scene.pairs.matching)
+    samples = bootstrap_fpr95(distances, scene.pairs, scene.points, ROUNDS, seed)
+    low, high = np.percentile(samples, [2.5, 97.5])
+    return Quality(
+        name=name,
+        fpr95=roc.fpr95,
+        low=float(low),
+        high=float(high),
+        false=roc.false_positives,
+        true=roc.true_positives,
+        right=float(is_right[:, 0].mean()),
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -56,6 +55,4 @@ class Frames:
 
     def __getitem__(self, rows: npt.NDArray[Any] | slice) -> Frames:
         """The frames that a mask, an array of positions or a slice selects."""
-        if not isinstance(rows, (slice, np.ndarray)):
-            rows = slice(operator.index(rows), operator.index(rows) + 1 or None)
         return Frames(self.x[rows], self.y[rows], self.sigma[rows], self.angle[rows])
