@@ -31,8 +31,8 @@ def compare_random(anchor: Tensor, positive: Tensor, negative: Tensor) -> Distan
     --------
     >>> import torch
     >>> unit = torch.eye(3)
-    >>> compare_random(unit, unit, unit.roll(1, 0)).margin_loss(1.0)
-    tensor(1.0000e-06)
+    >>> compare_random(unit, unit, unit.roll(1, 0)).negative
+    tensor([1.4142, 1.4142, 1.4142])
     """
     return Distances(
         functional.pairwise_distance(anchor, positive),

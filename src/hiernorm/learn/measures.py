@@ -97,8 +97,8 @@ def major_energy(features: Float32Array, major: int) -> float:
 
     Examples
     --------
-    >>> major_energy(np.float32([[3, 4], [1, 0]]), major=1)
-    0.68
+    >>> major_energy(np.float32([[1, 1], [1, 0]]), major=1)
+    0.75
     """
     squares = features.astype(np.float64) ** 2
     return float((squares[:, :major].sum(axis=1) / squares.sum(axis=1)).mean())
