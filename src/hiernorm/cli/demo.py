@@ -159,6 +159,7 @@ def _certificate_panel(record: hiernorm.QueryCertificate, title: str) -> Panel:
     proof = "yes" if record.exact else f"no, within {record.gap:.3g}"
     rows = (
         ("entries", f"{record.entries:,}", "in the database"),
+        ("scanned", f"{record.scanned:,}", "whose major was read"),
         ("sifted", f"{record.sifted:,}", "left by the bound on the major"),
         ("tightened", f"{record.tightened:,}", "left by the codes of the minor"),
         ("settled", f"{record.settled:,}", "scores computed in full"),
