@@ -118,10 +118,10 @@ struct NeonIsa : PortableCoding {
             for (int part = 0; part < 4; ++part) {
                 sum_i32x4 = vdotq_s32(sum_i32x4, signed_codes(row + 16 * part), query_i8x16[part]);
             }
-            Four bound(const StageJob& job, const Candidate* candidates) const {
-                return bound_one_by_one(*this, job, candidates);
-            }
             return vaddvq_s32(sum_i32x4) + shift;
+        }
+        Four bound(const StageJob& job, const Candidate* candidates) const {
+            return bound_one_by_one(*this, job, candidates);
         }
         int8x16_t query_i8x16[4];
         std::int32_t shift;
