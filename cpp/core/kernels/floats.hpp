@@ -1,0 +1,132 @@
+// The kernels on float32 and float64 as templates over one instruction set: every sum in one order.
+#pragma once
+
+#include <math.h>
+
+#include <cstring>
+
+#include "kernels/kernels.hpp"
+#include "kernels/lanes.hpp"
+
+namespace hiernorm {
+namespace {
+
+template <class Isa>
+double dot_f32(const double* query, const float* row, std::size_t dim) {
+    typename Isa::Lanes lanes = Isa::zero_lanes();
+    std::size_t j = 0;
+    for (; j + kLanes <= dim; j += kLanes) lanes = Isa::add_lanes(lanes, query + j, row + j);
+    if (j < dim) {
+        float rest[kLanes] = {};
+        std::memcpy(rest, row + j, (dim - j) * sizeof(float));
+        lanes = Isa::add_lanes(lanes, query + j, rest);
+    }
+    return Isa::fold(lanes);
+}
+
+// Sums of the next two run in 8 lanes and are folded in one order, so their bits are fixed.
+constexpr std::size_t kCodingLanes = 8;
+
+template <class Isa>
+double code_f64(const double* values, std::size_t count, double step, std::int8_t* codes,
+                std::int32_t* code_sum) {
+    const double inverse = 1.0 / step;
+    typename Isa::CodingLanes squares = Isa::zero_coding_lanes();
+    std::size_t j = 0;
+    for (; j + kCodingLanes <= count; j += kCodingLanes) {
+        squares = Isa::code_lanes(squares, values + j, inverse, step, codes + j);
+    }
+    if (j < count) {
+        double rest[kCodingLanes] = {};
+        std::int8_t rest_codes[kCodingLanes];
+        std::memcpy(rest, values + j, (count - j) * sizeof(double));
+        squares = Isa::code_lanes(squares, rest, inverse, step, rest_codes);
+        std::memcpy(codes + j, rest_codes, count - j);
+    }
+    std::int32_t sum = 0;
+    for (std::size_t i = 0; i < count; ++i) sum += codes[i];
+    *code_sum = sum;
+    return Isa::fold_coding_lanes(squares);
+}
+
+template <class Isa>
+double squares_f64(const double* values, std::size_t count) {
+    typename Isa::CodingLanes squares = Isa::zero_coding_lanes();
+    std::size_t j = 0;
+    for (; j + kCodingLanes <= count; j += kCodingLanes) {
+        squares = Isa::square_lanes(squares, values + j);
+    }
+    if (j < count) {
+        double rest[kCodingLanes] = {};
+        std::memcpy(rest, values + j, (count - j) * sizeof(double));
+        squares = Isa::square_lanes(squares, rest);
+    }
+    return Isa::fold_coding_lanes(squares);
+}
+
+// The coding lanes of families without instructions of their own for them.
+struct PortableCoding {
+    struct CodingLanes {
+        double f64x8[kCodingLanes];
+    };
+    static CodingLanes zero_coding_lanes() { return {}; }
+    static CodingLanes code_lanes(CodingLanes squares, const double* values, double inverse,
+                                  double step, std::int8_t* codes) {
+        constexpr double kNoFraction = 6755399441055744.0;  // 1.5 * 2^52: adding it rounds
+        for (std::size_t l = 0; l < kCodingLanes; ++l) {
+            const double code = (values[l] * inverse + kNoFraction) - kNoFraction;
+            const double error = values[l] - code * step;
+            squares.f64x8[l] += error * error;
+            codes[l] = static_cast<std::int8_t>(code);
+        }
+        return squares;
+    }
+    static CodingLanes square_lanes(CodingLanes squares, const double* values) {
+        for (std::size_t l = 0; l < kCodingLanes; ++l) squares.f64x8[l] += values[l] * values[l];
+        return squares;
+    }
+    static double fold_coding_lanes(const CodingLanes& squares) {
+        const double* l = squares.f64x8;
+        return ((l[0] + l[4]) + (l[2] + l[6])) + ((l[1] + l[5]) + (l[3] + l[7]));
+    }
+};
+
+template <class Isa>
+void score_f32(const float* blocks, std::size_t entries, const float* query, std::size_t dims,
+               float* scores) {
+    for (std::size_t entry = 0; entry < entries; entry += kBlockEntries) {
+        Isa::score_block_f32(blocks, query, dims, scores + entry);
+        blocks += dims * kBlockEntries;
+    }
+}
+
+// Every element by itself, so that the compiler may use whatever width the family has.
+inline void score_cones_f32(const ConeArrays& cones, const ConeWeights& weights,
+                            const float* cosines, std::size_t count, std::int32_t* scores,
+                            std::int32_t* block_maxima) {
+    const float* const HIERNORM_APART cone_cosines = cones.cosines;
+    const float* const HIERNORM_APART cone_sines = cones.sines;
+    const float* const HIERNORM_APART norms = cones.norms;
+    const float* const HIERNORM_APART tails = cones.tails;
+    std::int32_t* const HIERNORM_APART out = scores;
+    const ConeWeights w = weights;
+    for (std::size_t i = 0; i < count; ++i) {
+        float t = cosines[i] + w.closeness;
+        t = t < 1.0f ? t : 1.0f;
+        float square = (1.0f - t) * (1.0f + t);
+        square = square > 0.0f ? square : 0.0f;
+        float cap = t * cone_cosines[i] + sqrtf(square) * cone_sines[i];
+        cap = cap > 0.0f ? cap : 0.0f;
+        cap = t < cone_cosines[i] ? cap : 1.0f;
+        const float bound = w.norm * (norms[i] * cap) + w.tail * tails[i] + w.constant;
+        out[i] = static_cast<std::int32_t>(bound * static_cast<float>(kConeUnits));
+    }
+    for (std::size_t first = 0; first < count; first += kBlockEntries) {
+        std::int32_t largest = out[first];
+        for (std::size_t i = 1; i < kBlockEntries; ++i) largest = larger(largest, out[first + i]);
+        block_maxima[first / kBlockEntries] = largest;
+    }
+}
+
+}  // namespace
+}  // namespace hiernorm

@@ -1,0 +1,35 @@
+// What the kernel templates share: extremes and the lowest bit.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+#if defined(_MSC_VER) && !defined(__clang__)
+#include <intrin.h>
+#define HIERNORM_APART __restrict
+#else
+#define HIERNORM_APART __restrict__
+#endif
+
+// Internal linkage, and no function templates of the standard library: code compiled with one
+// family's flags must never be the copy that the linker keeps for the others.
+namespace hiernorm {
+namespace {
+
+constexpr std::int32_t kLowest = std::numeric_limits<std::int32_t>::min();
+
+inline std::int32_t larger(std::int32_t a, std::int32_t b) { return a > b ? a : b; }
+
+inline std::uint32_t lowest_bit(std::uint32_t mask) {
+#if defined(_MSC_VER) && !defined(__clang__)
+    unsigned long index;
+    _BitScanForward(&index, mask);
+    return static_cast<std::uint32_t>(index);
+#else
+    return static_cast<std::uint32_t>(__builtin_ctz(mask));
+#endif
+}
+
+}  // namespace
+}  // namespace hiernorm

@@ -1,0 +1,184 @@
+// The scan of the major codes as templates over one instruction set.
+#pragma once
+
+#include "kernels/kernels.hpp"
+#include "kernels/lanes.hpp"
+#include "prefetch.hpp"
+
+namespace hiernorm {
+namespace {
+
+constexpr std::size_t kScanAhead = 2048;  // bytes of codes that are fetched ahead of the scan
+constexpr std::size_t kBlocksAhead = 4;   // the same for listed blocks
+
+// Appends candidates among 16 known scores; `mask` has a bit per score above the cut.
+inline std::size_t append_candidates(const std::int32_t* scores, std::uint32_t mask,
+                                     std::uint32_t position, Candidate* out) {
+    std::size_t count = 0;
+    while (mask != 0) {
+        const std::uint32_t entry = lowest_bit(mask);
+        out[count++] = {position + entry, scores[entry]};
+        mask &= mask - 1;
+    }
+    return count;
+}
+
+// Appends the entries with score > cut; `block_at(entry)` gives the scores of the block there and
+// `position_at(entry)` its position.
+// Where candidates are frequent, testing each block for one mispredicts too often: such strips
+// append without a test. `out` has room for all entries and one block more. The largest score among
+// the others is only looked for if Track.
+template <class Isa, bool Track, class BlockAt, class PositionAt>
+std::size_t sieve(const BlockAt& block_at, std::size_t entries, std::int32_t cut,
+                  const PositionAt& position_at, Candidate* out, std::int32_t* skipped) {
+    constexpr std::size_t kStripEntries = 8 * kBlockEntries;
+    constexpr std::ptrdiff_t kFrequent = 2;  // candidates in a strip
+    Candidate* const begin = out;
+    const std::size_t whole = entries / kBlockEntries * kBlockEntries;
+    typename Isa::Scores best = Isa::splat(kLowest);
+    bool frequent = false;
+    for (std::size_t entry = 0; entry < whole;) {
+        const std::size_t stop = whole - entry < kStripEntries ? whole : entry + kStripEntries;
+        const Candidate* const strip = out;
+        for (; entry < stop; entry += kBlockEntries) {
+            const typename Isa::Scores block = block_at(entry);
+            if (!frequent && !Isa::any_above(block, cut)) {
+                if constexpr (Track) best = Isa::maximum(best, block);
+                continue;
+            }
+            if constexpr (Track) best = Isa::maximum_below(best, block, cut);
+            out += Isa::append(block, cut, position_at(entry), out);
+        }
+        frequent = out - strip >= kFrequent;
+    }
+    std::int32_t largest = Isa::horizontal_maximum(best);
+    if (whole < entries) {
+        alignas(64) std::int32_t scores[kBlockEntries];
+        Isa::store(scores, block_at(whole));
+        for (std::size_t i = 0; i < entries - whole; ++i) {
+            if (scores[i] > cut) {
+                *out++ = {position_at(whole) + static_cast<std::uint32_t>(i), scores[i]};
+            } else {
+                largest = larger(largest, scores[i]);
+            }
+        }
+    }
+    if constexpr (Track) *skipped = larger(*skipped, largest);
+    return static_cast<std::size_t>(out - begin);
+}
+
+template <class Isa, class BlockAt, class PositionAt>
+std::size_t sieve(const BlockAt& block_at, std::size_t entries, std::int32_t cut,
+                  const PositionAt& position_at, Candidate* out, std::int32_t* skipped) {
+    return skipped != nullptr
+               ? sieve<Isa, true>(block_at, entries, cut, position_at, out, skipped)
+               : sieve<Isa, false>(block_at, entries, cut, position_at, out, nullptr);
+}
+
+// Entries one after the other from `first` on.
+struct PositionsFrom {
+    std::uint32_t first;
+    std::uint32_t operator()(std::size_t entry) const {
+        return first + static_cast<std::uint32_t>(entry);
+    }
+};
+
+template <class Isa>
+std::size_t select_i32(const std::int32_t* scores, std::size_t entries, std::int32_t cut,
+                       std::uint32_t position, Candidate* out, std::int32_t* skipped) {
+    return sieve<Isa>([scores](std::size_t entry) { return Isa::load(scores + entry); }, entries,
+                      cut, PositionsFrom{position}, out, skipped);
+}
+
+template <class Isa, class Query>
+std::int32_t score_blocks(const Query& query, const std::uint8_t* blocks, std::size_t entries,
+                          std::size_t block_bytes, std::int32_t* scores) {
+    typename Isa::Scores best = Isa::splat(kLowest);
+    std::size_t entry = 0;
+    for (; entry + kBlockEntries <= entries; entry += kBlockEntries) {
+        const typename Isa::Scores block = query.score(blocks);
+        Isa::store(scores + entry, block);
+        best = Isa::maximum(best, block);
+        blocks += block_bytes;
+    }
+    std::int32_t largest = Isa::horizontal_maximum(best);
+    if (entry < entries) Isa::store(scores + entry, query.score(blocks));
+    for (; entry < entries; ++entry) largest = larger(largest, scores[entry]);
+    return largest;
+}
+
+// Calls `use(query)` with the query's registers laid out for its number of groups: fixed sizes up
+// to kRunGroups keep them in registers, longer ones loop over runs.
+template <class Isa, class Use>
+auto with_query(const ScanQuery& query, Use use) {
+    switch (query.groups) {
+        case 1: return use(typename Isa::template FixedQuery<1>(query));
+        case 2: return use(typename Isa::template FixedQuery<2>(query));
+        case 3: return use(typename Isa::template FixedQuery<3>(query));
+        case 4: return use(typename Isa::template FixedQuery<4>(query));
+        case 5: return use(typename Isa::template FixedQuery<5>(query));
+        case 6: return use(typename Isa::template FixedQuery<6>(query));
+        case 7: return use(typename Isa::template FixedQuery<7>(query));
+        case 8: return use(typename Isa::template FixedQuery<8>(query));
+        default: return use(typename Isa::LongQuery(query));
+    }
+}
+
+template <class Isa>
+std::int32_t score_u8i8(const std::uint8_t* blocks, std::size_t entries, const ScanQuery& query,
+                        std::int32_t* scores) {
+    const std::size_t block_bytes = query.groups * kGroupSlots * kBlockEntries;
+    return with_query<Isa>(query, [&](const auto& fixed) {
+        return score_blocks<Isa>(fixed, blocks, entries, block_bytes, scores);
+    });
+}
+
+inline void prefetch_rows(const std::uint8_t* rows, std::uint32_t position,
+                          const Candidate* candidates, std::size_t count) {
+    if (rows == nullptr) return;
+    for (std::size_t i = 0; i < count; ++i) {
+        prefetch(rows + (candidates[i].position - position) * kStageBytes);
+    }
+}
+
+template <class Isa>
+std::size_t scan_u8i8(const std::uint8_t* blocks, std::size_t entries, const ScanQuery& query,
+                      std::int32_t cut, std::uint32_t position, const std::uint8_t* nearby,
+                      Candidate* out, std::int32_t* skipped) {
+    const std::size_t slots = query.groups * kGroupSlots;
+    const std::size_t count = with_query<Isa>(query, [&](const auto& fixed) {
+        const auto block_at = [&fixed, blocks, slots](std::size_t entry) {
+            const std::uint8_t* block = blocks + entry * slots;
+            prefetch(block + kScanAhead);
+            return fixed.score(block);
+        };
+        return sieve<Isa>(block_at, entries, cut, PositionsFrom{position}, out, skipped);
+    });
+    prefetch_rows(nearby, position, out, count);
+    return count;
+}
+
+template <class Isa>
+std::size_t scan_list_u8i8(const std::uint8_t* blocks, const std::uint16_t* list, std::size_t count,
+                           const ScanQuery& query, std::int32_t cut, std::uint32_t position,
+                           const std::uint8_t* nearby, Candidate* out, std::int32_t* skipped) {
+    const std::size_t block_bytes = query.groups * kGroupSlots * kBlockEntries;
+    const auto position_at = [list, position](std::size_t entry) {
+        return position + static_cast<std::uint32_t>(list[entry / kBlockEntries] * kBlockEntries);
+    };
+    const std::size_t found = with_query<Isa>(query, [&](const auto& fixed) {
+        const auto block_at = [&fixed, blocks, block_bytes, list, count](std::size_t entry) {
+            const std::size_t i = entry / kBlockEntries;
+            const std::size_t ahead = i + kBlocksAhead < count ? i + kBlocksAhead : i;
+            const std::uint8_t* const coming = blocks + list[ahead] * block_bytes;
+            for (std::size_t line = 0; line < block_bytes; line += 64) prefetch(coming + line);
+            return fixed.score(blocks + list[i] * block_bytes);
+        };
+        return sieve<Isa>(block_at, count * kBlockEntries, cut, position_at, out, skipped);
+    });
+    prefetch_rows(nearby, position, out, found);
+    return found;
+}
+
+}  // namespace
+}  // namespace hiernorm
