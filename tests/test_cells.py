@@ -100,6 +100,27 @@ def test_an_index_regroups_itself_when_most_entries_lie_in_no_cell() -> None:
     assert index.verify(x[:5], index.search(x[:5], k=3)).ok
 
 
+@pytest.mark.parametrize(
+    ("options", "most"),
+    [({}, 1), ({"cells": False}, 0), ({"engine": "paper"}, 0)],
+    ids=["where they do not pay", "cells=False", "paper"],
+)
+def test_small_additions_do_not_fit_again_and_again(
+    options: dict[str, object], most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x = hiernorm.normalize(random_rows(48_000, D), MAJOR, 0.9)
+    index = hiernorm.Index(D, major=MAJOR, alpha=0.9, **options)  # type: ignore[arg-type]
+    index.add(x[:20_000])
+    calls = []
+    optimize = hiernorm.Index.optimize
+    monkeypatch.setattr(
+        hiernorm.Index, "optimize", lambda self: (calls.append(len(self)), optimize(self))
+    )
+    for first in range(20_000, 48_000, 1000):
+        index.add(x[first : first + 1000])
+    assert len(calls) <= most
+
+
 @pytest.mark.parametrize("metric", ["ip", "cosine"])
 def test_range_search_skips_cells_and_finds_all(metric: str) -> None:
     x = clustered(4000) * np.float32(2)

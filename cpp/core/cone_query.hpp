@@ -1,6 +1,6 @@
 // A query's side of the cones: one integer score per cell, whose bound no member can exceed.
 //
-// With t = cos(theta) between query and direction, s and sigma as in cells.hpp, and all norms over
+// With t = cos(theta) between query and direction, sigma as in cells.hpp, and all norms over
 // the largest of the store, the bound is
 //     total * (a norm cos(max(0, theta - sigma)) + b tail + c),    a + b + c about 1,
 // where a and b are the shares of major and minor, and c covers the rounding of everything here.

@@ -65,9 +65,13 @@ def fill(core: CoreIndex, ids: Int64Array, rows: Float32Array) -> None:
 
 
 def is_due(fitted_on: int, entries: int, ungrouped: int) -> bool:
-    """Whether a fit made on few entries, or cells that hold less than half, should be made anew."""
+    """Whether a fit made on few entries, or cells that hold less than half, should be made anew.
+
+    Cells wait until the index has doubled: where they do not pay, all entries stay ungrouped.
+    """
     outgrown = fitted_on < SETTLED and entries >= GROWTH * fitted_on
-    return outgrown or ungrouped > max(SETTLED, entries // 2)
+    scattered = ungrouped > max(SETTLED, entries // 2) and entries >= 2 * fitted_on
+    return outgrown or scattered
 
 
 def _parts(rows: Float32Array, size: int) -> Iterator[Float32Array]:

@@ -178,9 +178,8 @@ class Index:
                 self._core, self._fitted_on = core, len(rows)
                 return
             fill(self._core, given, rows)
-            if self._settings.needs_fit and is_due(
-                self._fitted_on, len(self), self._core.ungrouped
-            ):
+            ungrouped = self._core.ungrouped if self._settings.groups else 0
+            if self._settings.needs_fit and is_due(self._fitted_on, len(self), ungrouped):
                 self.optimize()
 
     def _fit_and_fill(self, core: _core.Index, ids: Int64Array, rows: Float32Array) -> None:

@@ -58,6 +58,11 @@ class Settings:
         """Whether the engine works on something that is fitted to the data."""
         return self.engine != "exhaustive"
 
+    @property
+    def groups(self) -> bool:
+        """Whether entries may be grouped into cells."""
+        return self.engine == "cascade" and self.cells is not False
+
     def checked_beta(self, beta: float | None) -> float:
         """``beta`` of soft mode for the core; EXACT if there is nothing soft about it."""
         if beta is None:
