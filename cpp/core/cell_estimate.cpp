@@ -1,15 +1,21 @@
-// Tries cells on paper before entries are moved.
+// Tries cones on paper before entries are moved.
 #include "cell_estimate.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
+#include "cone.hpp"
+
 namespace hiernorm {
 namespace {
 
-constexpr std::size_t kProbes = 32;
-constexpr std::size_t kNeighbours = 4;  // by the major, among which the nearest is sought
+constexpr std::size_t kMostProbes = 32;
+constexpr std::size_t kLeastProbes = 8;
+constexpr std::size_t kComparisons = std::size_t{1} << 22;  // of all probes with all entries
+constexpr std::size_t kBlocks = 1024;                       // sampled
+constexpr std::size_t kRounds = 20;
+constexpr std::size_t kNeighbours = 4;  // by their cones' vectors, among which the nearest is
 
 double product(const float* a, const float* b, std::size_t count) {
     double sum = 0.0;
@@ -17,92 +23,71 @@ double product(const float* a, const float* b, std::size_t count) {
     return sum;
 }
 
-struct Norms {
-    double scale;  // 1 / |x| for the cosine, else 1
-    double major;
-    double tail;
-};
-
-struct Cap {
-    double cosine = 1.0;
-    double norm = 0.0;
-    double tail = 0.0;
-};
-
 class Trial {
    public:
-    Trial(const Grouping& grouping, const GroupingData& data)
-        : grouping_(grouping), data_(data), norms_(data.count) {
-        for (std::size_t i = 0; i < data.count; ++i) norms_[i] = norms_of(i);
-        std::size_t place = 0;
-        for (std::size_t c = 0; c < grouping.sizes.size(); ++c) {
-            const std::size_t end = place + grouping.sizes[c];
-            caps_.push_back(cap_of(c, place, end));
-            place = end;
+    Trial(const Grouping& grouping, const ConeVectors& vectors, const GroupingData& data)
+        : vectors_(vectors), data_(data), layout_{vectors.dims} {
+        for (std::size_t i = 0; i < data.count; ++i) {
+            norm_ = std::max(norm_, vectors.norms[i]);
+            tail_ = std::max(tail_, tail_of(i));
+        }
+        const std::size_t blocks = (data.count - grouping.lead) / kBlockEntries;
+        const std::size_t sampled = std::min(blocks, kBlocks);
+        std::vector<float> members(kBlockEntries * vectors.dims);
+        cones_.resize(sampled * layout_.slots());
+        for (std::size_t b = 0; b < sampled; ++b) {
+            const std::size_t first = grouping.lead + b * blocks / sampled * kBlockEntries;
+            for (std::size_t i = 0; i < kBlockEntries; ++i) {
+                const float* unit =
+                    vectors_.units.data() + grouping.order[first + i] * layout_.dims;
+                for (std::size_t j = 0; j < layout_.dims; ++j) {
+                    members[j * kBlockEntries + i] = unit[j];
+                }
+            }
+            enclose(layout_, members.data(), 1, kRounds, cones_.data() + b * layout_.slots());
         }
     }
 
-    // The share of the entries in cells whose bound reaches the probe's neighbour.
+    // The share of the blocks whose cone can hold the probe's neighbour.
     double read_share(std::size_t probe) {
-        const double threshold = neighbour_score(probe);
-        const Norms& norms = norms_[probe];
-        std::size_t read = 0;
-        for (std::size_t c = 0; c < caps_.size(); ++c) {
-            const Cap& cap = caps_[c];
-            double cosine = 0.0;
-            if (norms.major > 0.0) {
-                cosine =
-                    product(direction(c), major(probe), data_.major) * norms.scale / norms.major;
-            }
-            cosine = std::clamp(cosine, -1.0, 1.0);
-            double within = 1.0;
-            if (cosine < cap.cosine) {
-                within = std::max(
-                    0.0, cosine * cap.cosine +
-                             std::sqrt((1.0 - cosine * cosine) * (1.0 - cap.cosine * cap.cosine)));
-            }
-            if (norms.major * cap.norm * within + norms.tail * cap.tail >= threshold) {
-                read += grouping_.sizes[c];
-            }
+        const double tail = data_.entry_tails ? 0.0 : tail_of(probe) * tail_;
+        const double most = vectors_.norms[probe] * norm_;
+        const double need = most > 0.0 ? (neighbour_score(probe) - tail) / most : 0.0;
+        if (!(need > 0.0)) return 1.0;
+        const double cosine = std::min(need, 1.0);
+        const double sine = std::sqrt(1.0 - cosine * cosine);
+        const float* unit = vectors_.units.data() + probe * layout_.dims;
+        std::size_t read = 0, cones = 0;
+        for (auto cone = cones_.begin(); cone != cones_.end(); ++cones) {
+            double score = -cosine * cone[layout_.cosine_slot()] + sine * cone[layout_.sine_slot()];
+            for (std::size_t j = 0; j < layout_.dims; ++j) score += double{unit[j]} * cone[j];
+            read += score >= 0.0 ? 1 : 0;
+            cone += static_cast<std::ptrdiff_t>(layout_.slots());
         }
-        return static_cast<double>(read) / static_cast<double>(data_.count);
+        return cones == 0 ? 1.0 : static_cast<double>(read) / static_cast<double>(cones);
     }
 
    private:
-    const float* major(std::size_t i) const { return data_.majors + i * data_.stride; }
     const float* row(std::size_t i) const { return data_.rows + i * data_.dim; }
-    const float* direction(std::size_t cell) const {
-        return grouping_.directions.data() + cell * data_.major;
+
+    double scale(std::size_t i) const {
+        return data_.cosine ? 1.0 / std::sqrt(product(row(i), row(i), data_.dim)) : 1.0;
     }
 
-    Norms norms_of(std::size_t i) const {
-        const double squares = product(row(i), row(i), data_.dim);
-        const double major_squares = product(major(i), major(i), data_.major);
-        const double scale = data_.cosine && squares > 0.0 ? 1.0 / std::sqrt(squares) : 1.0;
-        return {scale, scale * std::sqrt(major_squares),
-                scale * std::sqrt(std::max(0.0, squares - major_squares))};
-    }
-
-    Cap cap_of(std::size_t cell, std::size_t first, std::size_t end) const {
-        Cap cap;
-        for (std::size_t place = first; place < end; ++place) {
-            const std::size_t i = grouping_.order[place];
-            const Norms& norms = norms_[i];
-            cap.norm = std::max(cap.norm, norms.major);
-            cap.tail = std::max(cap.tail, norms.tail);
-            if (norms.major > 0.0) {
-                cap.cosine = std::min(cap.cosine, product(direction(cell), major(i), data_.major) *
-                                                      norms.scale / norms.major);
-            }
-        }
-        return cap;
+    double tail_of(std::size_t i) const {
+        if (data_.entry_tails) return 0.0;
+        const double squares = data_.cosine ? 1.0 : product(row(i), row(i), data_.dim);
+        return std::sqrt(std::max(0.0, squares - vectors_.norms[i] * vectors_.norms[i]));
     }
 
     double neighbour_score(std::size_t probe) {
+        const float* unit = vectors_.units.data() + probe * layout_.dims;
         nearest_.clear();
         for (std::size_t i = 0; i < data_.count; ++i) {
             if (i == probe) continue;
-            const double score = product(major(probe), major(i), data_.major) * norms_[i].scale;
+            const double score =
+                product(unit, vectors_.units.data() + i * layout_.dims, layout_.dims) *
+                vectors_.norms[i];
             if (nearest_.size() == kNeighbours && score <= nearest_.back().score) continue;
             if (nearest_.size() == kNeighbours) nearest_.pop_back();
             auto place = nearest_.end();
@@ -112,7 +97,7 @@ class Trial {
         double best = -HUGE_VAL;
         for (const Near& near : nearest_) {
             best = std::max(best, product(row(probe), row(near.entry), data_.dim) *
-                                      norms_[near.entry].scale * norms_[probe].scale);
+                                      scale(near.entry) * scale(probe));
         }
         return best;
     }
@@ -122,18 +107,22 @@ class Trial {
         std::size_t entry;
     };
 
-    const Grouping& grouping_;
+    const ConeVectors& vectors_;
     const GroupingData& data_;
-    std::vector<Norms> norms_;
-    std::vector<Cap> caps_;
+    ConeLayout layout_;
+    double norm_ = 0.0;
+    double tail_ = 0.0;
+    std::vector<std::int8_t> cones_;
     std::vector<Near> nearest_;
 };
 
 }  // namespace
 
-double estimate_read_share(const Grouping& grouping, const GroupingData& data) {
-    Trial trial(grouping, data);
-    const std::size_t probes = std::min(kProbes, data.count);
+double estimate_read_share(const Grouping& grouping, const ConeVectors& vectors,
+                           const GroupingData& data) {
+    Trial trial(grouping, vectors, data);
+    const std::size_t probes =
+        std::min(data.count, std::clamp(kComparisons / data.count, kLeastProbes, kMostProbes));
     double share = 0.0;
     for (std::size_t p = 0; p < probes; ++p) share += trial.read_share(p * data.count / probes);
     return probes == 0 ? 0.0 : share / static_cast<double>(probes);

@@ -1,128 +1,134 @@
-// Keeps the cones and lays them out for the kernels.
+// Draws the cones while entries are written.
 #include "cells.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+
+#include "store.hpp"
 
 namespace hiernorm {
 namespace {
 
-constexpr float kNoCone = -2.0f;  // below every cosine, so that the query is always within
+// Of the iteration that narrows a cone: the lowest level rules out most.
+constexpr std::array<std::size_t, kConeLevels> kRounds = {40, 20, 12};
 
-std::size_t padded(std::size_t cells) {
-    return (cells + kBlockEntries - 1) / kBlockEntries * kBlockEntries;
-}
-
-float round_up(double value) {
-    const auto nearest = static_cast<float>(value);
-    return nearest < value ? std::nextafterf(nearest, std::numeric_limits<float>::infinity())
-                           : nearest;
-}
-
-float round_down(double value) { return -round_up(-value); }
-
-double share(double value, double largest) { return largest > 0.0 ? value / largest : 0.0; }
+constexpr std::size_t kUnderWay = entries_per_cone(kConeLevels - 1);
+static_assert(kChunkEntries % kUnderWay == 0);
 
 }  // namespace
 
-void Cells::start_cell(std::size_t position, const Cone& cone) {
-    starts_.push_back(static_cast<std::uint32_t>(position));
-    cones_.push_back(cone);
+void Cells::plan(const Fit& fit, std::size_t first, std::size_t end) {
+    major_ = fit.major;
+    entry_tails_ = fit.entry_tails;
+    layout_.dims = fit.major + (fit.entry_tails ? 1 : 0);
+    planned_ = {first, std::max(first, end / kBlockEntries * kBlockEntries)};
+    if (planned_.end == planned_.first) return;
+    units_.assign(kUnderWay * layout_.dims, 0.0f);
+    for (std::size_t c = first / kChunkEntries; c * kChunkEntries < planned_.end; ++c) add_chunk(c);
+    closed_.push_back(planned_);
 }
 
-void Cells::plan(const Grouping& grouping, std::size_t position, std::size_t dims) {
-    const float* direction = grouping.directions.data();
-    const std::size_t cells = starts_.size() + grouping.sizes.size();
-    starts_.reserve(cells);
-    cones_.reserve(cells);
-    directions_.reserve(padded(cells) * dims);
-    for (const std::uint32_t size : grouping.sizes) {
-        const std::size_t cell = starts_.size();
-        start_cell(position, {.open = false});
-        directions_.resize(padded(cell + 1) * dims, 0.0f);
-        for (std::size_t j = 0; j < dims; ++j) {
-            directions_[(cell / kBlockEntries * dims + j) * kBlockEntries + cell % kBlockEntries] =
-                *direction++;
+void Cells::add_chunk(std::size_t index) {
+    if (chunks_.size() <= index) chunks_.resize(index + 1);
+    if (chunks_[index] != nullptr) return;
+    auto cones = std::make_unique<ChunkCones>();
+    std::vector<std::int8_t> open(layout_.slots());
+    open_cone(layout_, open.data());
+    for (std::size_t level = 0; level < kConeLevels; ++level) {
+        (*cones)[level].grow_zeroed(kChunkEntries / entries_per_cone(level) * layout_.slots());
+    }
+    chunks_[index] = std::move(cones);
+    for (std::size_t level = 0; level < kConeLevels; ++level) {
+        const std::size_t count = kChunkEntries / entries_per_cone(level);
+        for (std::size_t cone = 0; cone < count; ++cone) {
+            store(level, index * count + cone, open.data());
         }
-        position += size;
     }
-    planned_end_ = position;
 }
 
-void Cells::include(std::size_t position, const double* major, std::size_t dims,
-                    const TileNorms& norms, double view_error) {
-    if (position >= planned_end_ && (position == planned_end_ || position % kTileEntries == 0)) {
-        directions_.resize(padded(starts_.size() + 1) * dims, 0.0f);
-        start_cell(position, {});
+void Cells::store(std::size_t level, std::size_t cone, const std::int8_t* codes) {
+    const std::size_t count = kChunkEntries / entries_per_cone(level);
+    const std::size_t number = cone % count;
+    std::uint8_t* first = (*chunks_[cone / count])[level].data() +
+                          number / kBlockEntries * kBlockEntries * layout_.slots() +
+                          number % kBlockEntries * kGroupSlots;
+    for (std::size_t slot = 0; slot < layout_.slots(); ++slot) {
+        first[slot_offset(slot)] = static_cast<std::uint8_t>(codes[slot] + kCodeOffset);
     }
-    while (current_ + 1 < starts_.size() && starts_[current_ + 1] <= position) ++current_;
-    Cone& cone = cones_[current_];
+}
+
+void Cells::include(std::size_t position, const double* view, const TileNorms& norms,
+                    double view_error) {
+    if (position < planned_.first || position >= planned_.end) return;
     double squares = 0.0;
-    for (std::size_t j = 0; j < dims; ++j) squares += major[j] * major[j];
-    cone.norm = std::max(cone.norm, std::sqrt(squares) * kRoundUp);
-    cone.tail = std::max(cone.tail, norms.tail);
+    for (std::size_t j = 0; j < major_; ++j) squares += view[j] * view[j];
+    if (entry_tails_) squares += norms.tail * norms.tail;
+    const double norm = std::sqrt(squares);
+    norm_ = std::max(norm_, norm * kRoundUp);
+    tail_ = std::max(tail_, norms.tail);
     view_error_ = std::max(view_error_, view_error);
-    if (cone.open || squares == 0.0) return;
-    double product = 0.0, direction_squares = 0.0;
-    for (std::size_t j = 0; j < dims; ++j) {
-        const double c = directions_[(current_ / kBlockEntries * dims + j) * kBlockEntries +
-                                     current_ % kBlockEntries];
-        product += c * major[j];
-        direction_squares += c * c;
+
+    const std::size_t place = position % kUnderWay;
+    float* unit = units_.data() + place / kBlockEntries * kBlockEntries * layout_.dims +
+                  place % kBlockEntries;
+    for (std::size_t j = 0; j < layout_.dims; ++j) {
+        const double value = j < major_ ? view[j] : norms.tail;
+        if (norm > 0.0) {
+            unit[j * kBlockEntries] = static_cast<float>(value / norm);
+        } else if (place % kBlockEntries != 0) {
+            unit[j * kBlockEntries] = unit[j * kBlockEntries - 1];  // zero lies in every cone
+        }
     }
-    const double norm = std::sqrt(squares) * std::sqrt(direction_squares);
-    // The sums err by less than dims 2^-52 of the product of the norms.
-    const double cosine = norm > 0.0 ? product / norm - (kRoundUp - 1.0) : double{kNoCone};
-    cone.cosine = std::min(cone.cosine, cosine);
+    for (std::size_t level = 0; level < kConeLevels; ++level) {
+        const std::size_t entries = entries_per_cone(level);
+        if ((position + 1) % entries == 0 && position + 1 >= planned_.first + entries) {
+            close(level, position + 1);
+        }
+    }
+}
+
+// Draws the cone around the entries of the level that end here.
+void Cells::close(std::size_t level, std::size_t end) {
+    const std::size_t entries = entries_per_cone(level);
+    const std::size_t first = (end - entries) % kUnderWay;
+    std::vector<std::int8_t> codes(layout_.slots());
+    enclose(layout_, units_.data() + first * layout_.dims, entries / kBlockEntries, kRounds[level],
+            codes.data());
+    store(level, end / entries - 1, codes.data());
 }
 
 void Cells::withdraw(std::size_t entries) {
-    while (!starts_.empty() && starts_.back() >= entries) {
-        starts_.pop_back();
-        cones_.pop_back();
+    planned_ = {};
+    if (closed_.empty() || closed_.back().first < entries) return;
+    std::vector<std::int8_t> open(layout_.slots());
+    open_cone(layout_, open.data());
+    const Range range = closed_.back();
+    for (std::size_t level = 0; level < kConeLevels; ++level) {
+        const std::size_t per_cone = entries_per_cone(level);
+        const std::size_t end = (range.end + per_cone - 1) / per_cone;
+        for (std::size_t cone = range.first / per_cone; cone < end; ++cone) {
+            store(level, cone, open.data());
+        }
     }
-    planned_end_ = std::min(planned_end_, entries);
-    current_ = starts_.empty() ? 0 : starts_.size() - 1;
-}
-
-void Cells::make_room() {
-    for (std::vector<float>* array : {&cosines_, &sines_, &norms_, &tails_}) {
-        array->resize(padded(starts_.size()), 0.0f);
-    }
+    closed_.pop_back();
 }
 
 void Cells::show(std::size_t entries) {
-    const std::size_t before = seen_;
-    entries_ = entries;
-    seen_ = starts_.size();
-    const Cone largest = largest_;
-    // The last cell seen so far may have been open and have grown.
-    const std::size_t changed = before == 0 ? 0 : before - 1;
-    for (std::size_t cell = changed; cell < seen_; ++cell) {
-        if (cell >= before && !cones_[cell].open) grouped_ += end(cell) - first(cell);
-        largest_.norm = std::max(largest_.norm, cones_[cell].norm);
-        largest_.tail = std::max(largest_.tail, cones_[cell].tail);
+    grouped_ = 0;
+    for (const Range& range : closed_) {
+        if (range.end <= entries) grouped_ += range.end - range.first;
     }
-    const bool rescaled = largest.norm != largest_.norm || largest.tail != largest_.tail;
-    for (std::size_t cell = rescaled ? 0 : changed; cell < seen_; ++cell) write_arrays(cell);
-}
-
-void Cells::write_arrays(std::size_t cell) {
-    const Cone& cone = cones_[cell];
-    const float cosine = cone.open ? kNoCone : std::max(round_down(cone.cosine), kNoCone);
-    cosines_[cell] = cosine;
-    const double squares = std::max(0.0, 1.0 - double{cosine} * double{cosine});
-    sines_[cell] = round_up(std::sqrt(squares) * kRoundUp);
-    norms_[cell] = round_up(share(cone.norm, largest_.norm));
-    tails_[cell] = round_up(share(cone.tail, largest_.tail));
+    planned_ = {};
+    units_ = {};
 }
 
 std::size_t Cells::nbytes() const {
-    return starts_.capacity() * sizeof(std::uint32_t) + cones_.capacity() * sizeof(Cone) +
-           (directions_.capacity() + cosines_.capacity() + sines_.capacity() + norms_.capacity() +
-            tails_.capacity()) *
-               sizeof(float);
+    std::size_t total = units_.capacity() * sizeof(float);
+    for (const auto& chunk : chunks_) {
+        if (chunk == nullptr) continue;
+        for (const Buffer<std::uint8_t>& level : *chunk) total += level.nbytes();
+    }
+    return total;
 }
 
 }  // namespace hiernorm

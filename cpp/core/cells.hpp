@@ -1,82 +1,87 @@
-// Entries that point the same way lie side by side in a cell, and a cone around the cell bounds
-// what any of them can score: a search reads only the cells whose bound reaches its threshold.
+// Cones over the entries of grouped additions: a cone around every block of 16 entries, around
+// every 16 such blocks (256 entries), and around every 16 of those (4,096). A search goes down and
+// reads the blocks only whose cones can hold an entry that reaches its threshold.
 //
-// The cone of a cell: a direction c and the smallest cosine of a member's major with it. For a
-// query at angle theta to c and members within sigma of it,
-//     major product <= |q_M| |y_M| cos(max(0, theta - sigma)).
-// Entries that were added a few at a time lie in open cells, which have no cone: they are always
-// read.
+// Whatever was not added in a group, or is not complete, has open cones: it is always read.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
+#include "buffer.hpp"
+#include "cone.hpp"
 #include "fit.hpp"
-#include "grouping.hpp"
-#include "kernels/kernels.hpp"
 
 namespace hiernorm {
 
-// Largest (and smallest) values over the members of a cell.
-struct Cone {
-    bool open = true;
-    double cosine = 1.0;
-    double norm = 0.0;  // of the major
-    double tail = 0.0;  // of the minor
-};
+inline constexpr std::size_t kConeLevels = 3;
+
+// Entries under one cone of a level.
+constexpr std::size_t entries_per_cone(std::size_t level) {
+    std::size_t entries = kBlockEntries;
+    for (; level != 0; --level) entries *= kBlockEntries;
+    return entries;
+}
+
+// The cones over one chunk, level by level, as codes in blocks of 16 cones.
+using ChunkCones = std::array<Buffer<std::uint8_t>, kConeLevels>;
 
 class Cells {
    public:
-    // No entry that can be seen lies in a cone: there is nothing to skip.
-    bool all_open() const { return grouped_ == 0; }
+    // Entries that can be seen and lie in cones of their own.
     std::size_t grouped_entries() const { return grouped_; }
 
-    // What can be seen: cells 0 .. count() - 1, in order of position.
-    std::size_t count() const { return seen_; }
-    std::size_t first(std::size_t cell) const { return starts_[cell]; }
-    std::size_t end(std::size_t cell) const {
-        return cell + 1 < seen_ ? starts_[cell + 1] : entries_;
+    // Null where no entry of the chunk was grouped.
+    const ChunkCones* chunk(std::size_t index) const {
+        return index < chunks_.size() ? chunks_[index].get() : nullptr;
     }
-    const float* directions() const { return directions_.data(); }  // blocks[dim][cell]
-    ConeArrays arrays() const {
-        return {cosines_.data(), sines_.data(), norms_.data(), tails_.data()};
-    }
-    const Cone& largest() const { return largest_; }
+    const ConeLayout& layout() const { return layout_; }
+
+    // The largest over all members: the norm of what the cone is drawn around, the norm of the
+    // minor, the error of a view.
+    double norm() const { return norm_; }
+    double tail() const { return tail_; }
     double view_error() const { return view_error_; }
 
-    // The next entries to be written, from `position` on, lie in the cells of `grouping`.
-    void plan(const Grouping& grouping, std::size_t position, std::size_t dims);
+    // The entries to be written at `first` (a multiple of 16) to `end` come in groups.
+    void plan(const Fit& fit, std::size_t first, std::size_t end);
 
-    // Takes in the entry written at `position`; `major` is its view's.
-    void include(std::size_t position, const double* major, std::size_t dims,
-                 const TileNorms& norms, double view_error);
+    // Takes in the entry written at `position`; entries come in order.
+    void include(std::size_t position, const double* view, const TileNorms& norms,
+                 double view_error);
 
     // Forgets what was written behind the first `entries` and never shown.
     void withdraw(std::size_t entries);
 
-    // Shows the first `entries`; after make_room() it cannot fail.
-    void make_room();
+    // Shows the first `entries`; cannot fail.
     void show(std::size_t entries);
 
     std::size_t nbytes() const;
 
    private:
-    void start_cell(std::size_t position, const Cone& cone);
-    void write_arrays(std::size_t cell);
+    struct Range {
+        std::size_t first;
+        std::size_t end;
+    };
 
-    std::size_t seen_ = 0;
-    std::size_t entries_ = 0;
-    std::size_t grouped_ = 0;      // entries seen in cells that are not open
-    std::size_t planned_end_ = 0;  // open cells begin from here
-    std::size_t current_ = 0;      // the cell of the last entry written
-    std::vector<std::uint32_t> starts_;
-    std::vector<Cone> cones_;
-    std::vector<float> directions_;
-    Cone largest_;  // over the cells seen
+    void add_chunk(std::size_t index);
+    void close(std::size_t level, std::size_t end);
+    void store(std::size_t level, std::size_t cone, const std::int8_t* codes);
+
+    std::size_t major_ = 0;
+    bool entry_tails_ = false;
+    ConeLayout layout_{};
+    std::size_t grouped_ = 0;
+    Range planned_{};
+    std::vector<Range> closed_;  // the grouped additions, whole blocks of each
+    double norm_ = 0.0;
+    double tail_ = 0.0;
     double view_error_ = 0.0;
-    // Of the cells seen, as the kernels want them: padded to whole blocks, norms over the largest.
-    std::vector<float> cosines_, sines_, norms_, tails_;
+    std::vector<std::unique_ptr<ChunkCones>> chunks_;
+    std::vector<float> units_;  // of the 4,096 entries under way: blocks[dim][entry]
 };
 
 }  // namespace hiernorm

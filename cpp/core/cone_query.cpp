@@ -1,52 +1,68 @@
-// Weighs major, minor and rounding for the cones.
+// Encodes a query's direction, and the angle that a threshold allows.
 #include "cone_query.hpp"
 
 #include <algorithm>
-#include <limits>
+#include <cmath>
 
 namespace hiernorm {
 namespace {
 
-constexpr double kFloatEpsilon = 0x1p-24;
+// Below this cosine nearly every cone would be read.
+constexpr double kLeastNeed = 0.05;
+
+// The partial sums of the scan must not overflow (see CodedQuery::encode_major): the codes of a
+// direction have a norm of at most largest_norm(), those of the query one of 1 / step and the
+// rounding of 16 values by 1/2 each; the slots of the angle add at most 127 (1 / step + 1).
+double smallest_step(const ConeLayout& layout) {
+    const double norm = layout.largest_norm();
+    return (norm + kCodeLimit) / (kPartialLimit - 2.0 * norm - kCodeLimit);
+}
 
 }  // namespace
 
-void ConeQuery::prepare(const Cells& cells, const QueryView& view, std::size_t major,
-                        const TileNorms& largest) {
-    major_ = major;
-    direction_.resize(major);
-    const double inverse = view.major_norm > 0.0 ? 1.0 / view.major_norm : 0.0;
-    for (std::size_t j = 0; j < major; ++j) {
-        direction_[j] = static_cast<float>(view.values[j] * inverse);
+void ConeQuery::prepare(const Kernels& kernels, const Fit& fit, const Cells& cells,
+                        const QueryView& view, const TileNorms& largest) {
+    layout_ = cells.layout();
+    thread_local std::vector<double> direction;
+    direction.assign(view.values.begin(),
+                     view.values.begin() + static_cast<std::ptrdiff_t>(fit.major));
+    double norm = view.major_norm;
+    slack_ = view.margin * largest.norm + view.major_norm * cells.view_error();
+    if (fit.entry_tails) {
+        direction.push_back(view.minor_norm);
+        norm = std::sqrt(view.major_norm * view.major_norm + view.minor_norm * view.minor_norm);
+    } else {
+        slack_ += view.minor_norm * cells.tail();
     }
-    const double tail = view.minor_norm * cells.largest().tail;
-    const double norm = view.major_norm * cells.largest().norm;
-    const double rounding = view.margin * largest.norm + view.major_norm * cells.view_error();
-    total_ = std::max((norm + tail + rounding) * kRoundUp, std::numeric_limits<double>::min());
-    // float32 products and sums: each step errs by 2^-24 of values that are at most 1 (a sum of
-    // dims products by dims times that); 2^-19 is more than all of them.
-    weights_.closeness =
-        static_cast<float>((static_cast<double>(major) + 8.0) * 2.0 * kFloatEpsilon);
-    weights_.norm = static_cast<float>(norm / total_);
-    weights_.tail = static_cast<float>(tail / total_);
-    weights_.constant = static_cast<float>(rounding / total_ + 0x1p-19);
+    norm_ = norm * cells.norm() * kRoundUp;
+    const double inverse = norm > 0.0 ? 1.0 / norm : 0.0;
+    double largest_pair = 1.0;  // the angle's slots
+    for (double& value : direction) value *= inverse;
+    for (std::size_t j = 0; j + 1 < direction.size(); j += 2) {
+        largest_pair = std::max(largest_pair, std::abs(direction[j]) + std::abs(direction[j + 1]));
+    }
+    step_ = std::max(largest_pair / (kPairLimit - 2), smallest_step(layout_)) * kRoundUp;
+
+    towards_.codes.assign(layout_.slots(), 0);
+    std::int32_t sum = 0;
+    const double squares =
+        kernels.code_f64(direction.data(), direction.size(), step_, towards_.codes.data(), &sum);
+    towards_.finish(layout_.slots());
+    aimed_.codes = towards_.codes;
+    // Two units are given away: for rounding up here, and for the rounding of everything above.
+    const double error = std::sqrt(squares) * kRoundUp * layout_.largest_norm() / step_;
+    cut_ = -static_cast<std::int32_t>(std::ceil(error)) - 2;
 }
 
-void ConeQuery::score(const Kernels& kernels, const Cells& cells, std::int32_t* scores,
-                      std::int32_t* block_maxima) {
-    cosines_.resize((cells.count() + kBlockEntries - 1) / kBlockEntries * kBlockEntries);
-    kernels.score_f32(cells.directions(), cells.count(), direction_.data(), major_,
-                      cosines_.data());
-    kernels.score_cones_f32(cells.arrays(), weights_, cosines_.data(), cosines_.size(), scores,
-                            block_maxima);
-}
-
-std::int32_t ConeQuery::cut(double threshold) const {
-    // Scores lie between 0 and a little over kConeUnits. Three units are given away: one for
-    // bound(), one for rounding towards zero, one for the rounding of the quotient.
-    const double x = threshold / total_ * kConeUnits;
-    if (!(x > 3.0)) return -1;
-    return static_cast<std::int32_t>(std::min(x, 2.0 * kConeUnits)) - 3;
+bool ConeQuery::aim(double threshold) {
+    const double need = (threshold - slack_) / norm_ * (2.0 - kRoundUp);
+    if (!(need > kLeastNeed)) return false;
+    const double cosine = std::min(need, 1.0);
+    const double sine = std::sqrt(1.0 - cosine * cosine) * kRoundUp;
+    aimed_.codes[layout_.cosine_slot()] = static_cast<std::int8_t>(-std::floor(cosine / step_));
+    aimed_.codes[layout_.sine_slot()] = static_cast<std::int8_t>(std::ceil(sine / step_));
+    aimed_.finish(layout_.slots());
+    return true;
 }
 
 }  // namespace hiernorm

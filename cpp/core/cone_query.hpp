@@ -1,10 +1,5 @@
-// A query's side of the cones: one integer score per cell, whose bound no member can exceed.
-//
-// With t = cos(theta) between query and direction, sigma as in cells.hpp, and all norms over
-// the largest of the store, the bound is
-//     total * (a norm cos(max(0, theta - sigma)) + b tail + c),    a + b + c about 1,
-// where a and b are the shares of major and minor, and c covers the rounding of everything here.
-// A negative cosine counts as zero: then the bound is that of the tails alone.
+// A query's side of the cones: for a threshold, the codes whose product with a cone's tells whether
+// a member of it can reach the threshold.
 #pragma once
 
 #include <cstddef>
@@ -20,28 +15,27 @@ namespace hiernorm {
 class ConeQuery {
    public:
     // `largest` are the norms over all entries.
-    void prepare(const Cells& cells, const QueryView& view, std::size_t major,
+    void prepare(const Kernels& kernels, const Fit& fit, const Cells& cells, const QueryView& view,
                  const TileNorms& largest);
 
-    // Scores of all cells of `cells`, the one given to prepare(), with room for whole blocks, and
-    // the largest score of each block.
-    void score(const Kernels& kernels, const Cells& cells, std::int32_t* scores,
-               std::int32_t* block_maxima);
+    // Aims at a threshold; false where it is too low for cones to rule anything out.
+    bool aim(double threshold);
 
-    // The largest cut such that score <= cut proves that no member reaches the threshold.
-    std::int32_t cut(double threshold) const;
+    // A cone with score <= cut() has no member that reaches the threshold aimed at.
+    const ScanQuery& scan() const { return aimed_.query; }
+    std::int32_t cut() const { return cut_; }
 
-    // No member of a cell with this score scores higher.
-    double bound(std::int32_t score) const {
-        return total_ * (static_cast<double>(score) + 1.0) / kConeUnits * kRoundUp;
-    }
+    // Scores by direction alone: the higher, the nearer.
+    const ScanQuery& directions() const { return towards_.query; }
 
    private:
-    std::size_t major_ = 0;
-    double total_ = 0.0;
-    ConeWeights weights_{};
-    std::vector<float> direction_;
-    std::vector<float> cosines_;
+    ConeLayout layout_{};
+    double norm_ = 0.0;   // the largest product of the norms, the minor's share apart
+    double slack_ = 0.0;  // the minor's share and rounding
+    double step_ = 1.0;
+    std::int32_t cut_ = 0;
+    ScanCodes towards_;
+    ScanCodes aimed_;
 };
 
 }  // namespace hiernorm

@@ -1,4 +1,4 @@
-// K-means on the sphere, level by level.
+// Packs entries into blocks, blocks into groups of 16, and those again.
 #include "grouping.hpp"
 
 #include <algorithm>
@@ -6,189 +6,92 @@
 #include <numeric>
 
 #include "kernels/kernels.hpp"
+#include "packing.hpp"
+#include "sphere_kmeans.hpp"
 
 namespace hiernorm {
 namespace {
 
-constexpr std::size_t kMostParts = 128;      // of one split
-constexpr std::size_t kRounds = 6;           // of k-means
-constexpr std::size_t kSampledPerPart = 32;  // members on which the rounds are run
+constexpr std::size_t kGroup = kBlockEntries;
 
-// Directions in blocks of 16, as Kernels::score_f32 reads them.
-class Centres {
-   public:
-    Centres(std::size_t count, std::size_t dims)
-        : count_(count),
-          dims_(dims),
-          blocks_((count + kBlockEntries - 1) / kBlockEntries * kBlockEntries * dims, 0.0f),
-          scores_((count + kBlockEntries - 1) / kBlockEntries * kBlockEntries) {}
-
-    void set(std::size_t centre, const double* direction) {
-        for (std::size_t j = 0; j < dims_; ++j) {
-            at(centre, j) = static_cast<float>(direction[j]);
+// The directions of the groups: sums over 16 after 16 members.
+std::vector<float> directions_of(const std::vector<float>& units, std::size_t dims,
+                                 const std::vector<std::uint32_t>& members, std::size_t groups) {
+    std::vector<float> directions(groups * dims);
+    std::vector<double> sum(dims);
+    for (std::size_t g = 0; g < groups; ++g) {
+        std::fill(sum.begin(), sum.end(), 0.0);
+        for (std::size_t i = 0; i < kGroup; ++i) {
+            const float* unit = units.data() + std::size_t{members[g * kGroup + i]} * dims;
+            for (std::size_t j = 0; j < dims; ++j) sum[j] += double{unit[j]};
+        }
+        make_unit(sum.data(), dims);
+        for (std::size_t j = 0; j < dims; ++j) {
+            directions[g * dims + j] = static_cast<float>(sum[j]);
         }
     }
-    void set(std::size_t centre, const float* direction) {
-        for (std::size_t j = 0; j < dims_; ++j) at(centre, j) = direction[j];
-    }
-
-    // The nearest centre; the first of several.
-    std::size_t nearest(const Kernels& kernels, const float* vector) {
-        kernels.score_f32(blocks_.data(), count_, vector, dims_, scores_.data());
-        std::size_t best = 0;
-        for (std::size_t i = 1; i < count_; ++i) {
-            if (scores_[i] > scores_[best]) best = i;
-        }
-        return best;
-    }
-
-   private:
-    float& at(std::size_t centre, std::size_t dim) {
-        return blocks_[(centre / kBlockEntries * dims_ + dim) * kBlockEntries +
-                       centre % kBlockEntries];
-    }
-
-    std::size_t count_, dims_;
-    std::vector<float> blocks_, scores_;
-};
-
-// Divides by the norm; false, and nothing done, where it is zero.
-bool make_unit(double* values, std::size_t count) {
-    double squares = 0.0;
-    for (std::size_t j = 0; j < count; ++j) squares += values[j] * values[j];
-    if (!(squares > 0.0)) return false;
-    const double norm = std::sqrt(squares);
-    for (std::size_t j = 0; j < count; ++j) values[j] /= norm;
-    return true;
+    return directions;
 }
 
-class Splitter {
-   public:
-    Splitter(const float* units, std::size_t dims, std::size_t cell_entries, std::size_t parts)
-        : kernels_(active_kernels()),
-          units_(units),
-          dims_(dims),
-          cell_entries_(cell_entries),
-          parts_(parts) {}
-
-    // Splits the members until all cells are small; members are rearranged so that cells are
-    // contiguous.
-    void split(std::uint32_t* members, std::size_t count, std::vector<std::uint32_t>& sizes) {
-        if (count <= cell_entries_ + cell_entries_ / 2) {
-            if (count != 0) sizes.push_back(static_cast<std::uint32_t>(count));
-            return;
-        }
-        const std::size_t parts =
-            std::min(parts_, std::max<std::size_t>(2, (count + cell_entries_ / 2) / cell_entries_));
-        const std::vector<std::size_t> part_sizes = part(members, count, parts);
-        if (std::find(part_sizes.begin(), part_sizes.end(), count) != part_sizes.end()) {
-            chop(count, sizes);  // all alike
-            return;
-        }
-        for (const std::size_t size : part_sizes) {
-            split(members, size, sizes);
-            members += size;
-        }
+// Arranges the members so that 16 after 16 belong together, and so do 16 after 16 of those groups.
+void arrange(const std::vector<float>& units, std::size_t dims,
+             std::vector<std::uint32_t>& members) {
+    pack_by_direction(units.data(), dims, members.data(), members.size());
+    const std::size_t groups = members.size() / kGroup;
+    if (groups <= kGroup) return;
+    std::vector<std::uint32_t> order(groups);
+    std::iota(order.begin(), order.end(), 0u);
+    arrange(directions_of(units, dims, members, groups), dims, order);
+    std::vector<std::uint32_t> arranged;
+    arranged.reserve(members.size());
+    for (const std::uint32_t group : order) {
+        const auto first = members.begin() + static_cast<std::ptrdiff_t>(group * kGroup);
+        arranged.insert(arranged.end(), first, first + kGroup);
     }
-
-   private:
-    void chop(std::size_t count, std::vector<std::uint32_t>& sizes) const {
-        for (; count > cell_entries_; count -= cell_entries_) {
-            sizes.push_back(static_cast<std::uint32_t>(cell_entries_));
-        }
-        sizes.push_back(static_cast<std::uint32_t>(count));
-    }
-
-    // One k-means; returns the sizes of the parts.
-    std::vector<std::size_t> part(std::uint32_t* members, std::size_t count, std::size_t parts) {
-        const std::size_t sampled = std::min(count, parts * kSampledPerPart);
-        const auto sample = [&](std::size_t i) { return unit(members[i * count / sampled]); };
-        Centres centres(parts, dims_);
-        for (std::size_t p = 0; p < parts; ++p) centres.set(p, sample(p * sampled / parts));
-        for (std::size_t round = 0; round < kRounds; ++round) {
-            sums_.assign(parts * dims_, 0.0);
-            for (std::size_t i = 0; i < sampled; ++i) {
-                const float* vector = sample(i);
-                double* sum = sums_.data() + centres.nearest(kernels_, vector) * dims_;
-                for (std::size_t j = 0; j < dims_; ++j) sum[j] += double{vector[j]};
-            }
-            for (std::size_t p = 0; p < parts; ++p) {
-                double* sum = sums_.data() + p * dims_;
-                if (make_unit(sum, dims_)) centres.set(p, sum);
-            }
-        }
-        return distribute(members, count, parts, centres);
-    }
-
-    // Sorts the members by their nearest centre, keeping their order within it.
-    std::vector<std::size_t> distribute(std::uint32_t* members, std::size_t count,
-                                        std::size_t parts, Centres& centres) {
-        std::vector<std::size_t> sizes(parts, 0);
-        nearest_.resize(count);
-        for (std::size_t i = 0; i < count; ++i) {
-            nearest_[i] = static_cast<std::uint32_t>(centres.nearest(kernels_, unit(members[i])));
-            ++sizes[nearest_[i]];
-        }
-        std::vector<std::size_t> next(parts, 0);
-        std::partial_sum(sizes.begin(), sizes.end() - 1, next.begin() + 1);
-        sorted_.resize(count);
-        for (std::size_t i = 0; i < count; ++i) sorted_[next[nearest_[i]]++] = members[i];
-        std::copy(sorted_.begin(), sorted_.end(), members);
-        return sizes;
-    }
-
-    const float* unit(std::uint32_t member) const { return units_ + std::size_t{member} * dims_; }
-
-    const Kernels& kernels_;
-    const float* units_;
-    std::size_t dims_, cell_entries_, parts_;
-    std::vector<double> sums_;
-    std::vector<std::uint32_t> nearest_, sorted_;
-};
-
-std::vector<float> unit_vectors(const float* vectors, std::size_t stride, std::size_t dims,
-                                std::size_t count) {
-    std::vector<float> units(count * dims);
-    std::vector<double> unit(dims);
-    for (std::size_t i = 0; i < count; ++i) {
-        std::copy_n(vectors + i * stride, dims, unit.begin());
-        make_unit(unit.data(), dims);
-        std::transform(unit.begin(), unit.end(),
-                       units.begin() + static_cast<std::ptrdiff_t>(i * dims),
-                       [](double value) { return static_cast<float>(value); });
-    }
-    return units;
+    const auto rest = members.begin() + static_cast<std::ptrdiff_t>(groups * kGroup);
+    arranged.insert(arranged.end(), rest, members.end());
+    members = std::move(arranged);
 }
 
 }  // namespace
 
-Grouping group_by_direction(const float* vectors, std::size_t stride, std::size_t dims,
-                            const std::int64_t* ids, std::size_t count, std::size_t cell_entries) {
-    const std::vector<float> units = unit_vectors(vectors, stride, dims, count);
+ConeVectors cone_vectors(const GroupingData& data) {
+    ConeVectors vectors;
+    vectors.dims = data.major + (data.entry_tails ? 1 : 0);
+    vectors.units.resize(data.count * vectors.dims);
+    vectors.norms.resize(data.count);
+    std::vector<double> values(vectors.dims);
+    for (std::size_t i = 0; i < data.count; ++i) {
+        const float* row = data.rows + i * data.dim;
+        double squares = 0.0, major_squares = 0.0;
+        for (std::size_t j = 0; j < data.dim; ++j) squares += double{row[j]} * double{row[j]};
+        for (std::size_t j = 0; j < data.major; ++j) {
+            values[j] = data.majors[i * data.stride + j];
+            major_squares += values[j] * values[j];
+        }
+        const double scale = data.cosine && squares > 0.0 ? 1.0 / std::sqrt(squares) : 1.0;
+        if (data.entry_tails) values.back() = std::sqrt(std::max(0.0, squares - major_squares));
+        vectors.norms[i] = scale * std::sqrt(data.entry_tails ? squares : major_squares);
+        make_unit(values.data(), vectors.dims);
+        for (std::size_t j = 0; j < vectors.dims; ++j) {
+            vectors.units[i * vectors.dims + j] = static_cast<float>(values[j]);
+        }
+    }
+    return vectors;
+}
+
+Grouping group_by_direction(const ConeVectors& vectors, const std::int64_t* ids, std::size_t count,
+                            std::size_t lead) {
     Grouping grouping;
     grouping.order.resize(count);
     std::iota(grouping.order.begin(), grouping.order.end(), 0u);
     std::sort(grouping.order.begin(), grouping.order.end(),
               [ids](std::uint32_t a, std::uint32_t b) { return ids[a] < ids[b]; });
-    // Two levels of equal splits, three above a million entries or so.
-    const double cells = static_cast<double>(count) / static_cast<double>(cell_entries);
-    const auto parts = static_cast<std::size_t>(std::ceil(std::sqrt(cells)));
-    Splitter(units.data(), dims, cell_entries, std::clamp<std::size_t>(parts, 2, kMostParts))
-        .split(grouping.order.data(), count, grouping.sizes);
-
-    grouping.directions.resize(grouping.sizes.size() * dims);
-    std::vector<double> sum(dims);
-    const std::uint32_t* member = grouping.order.data();
-    float* direction = grouping.directions.data();
-    for (const std::uint32_t size : grouping.sizes) {
-        std::fill(sum.begin(), sum.end(), 0.0);
-        for (std::uint32_t i = 0; i < size; ++i, ++member) {
-            const float* unit = units.data() + std::size_t{*member} * dims;
-            for (std::size_t j = 0; j < dims; ++j) sum[j] += double{unit[j]};
-        }
-        make_unit(sum.data(), dims);
-        for (std::size_t j = 0; j < dims; ++j) *direction++ = static_cast<float>(sum[j]);
-    }
+    arrange(vectors.units, vectors.dims, grouping.order);
+    grouping.lead = std::min(lead, count);
+    std::rotate(grouping.order.begin(),
+                grouping.order.end() - static_cast<std::ptrdiff_t>(grouping.lead),
+                grouping.order.end());
     return grouping;
 }
 

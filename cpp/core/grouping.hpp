@@ -1,4 +1,5 @@
-// Groups vectors by direction: k-means on the sphere, coarse groups first, then within each.
+// The order in which entries lie in the store: blocks of entries that point the same way, blocks
+// that do so side by side, and so on up.
 #pragma once
 
 #include <cstddef>
@@ -7,17 +8,36 @@
 
 namespace hiernorm {
 
-// Entry order[p] comes at place p; the first sizes[0] places are cell 0, and so on.
-struct Grouping {
-    std::vector<std::uint32_t> order;
-    std::vector<std::uint32_t> sizes;
-    std::vector<float> directions;  // cells x dims, of norm 1 or, if all members are 0, zero
+// Entries to be grouped.
+struct GroupingData {
+    const float* rows;
+    std::size_t dim;
+    const float* majors;  // of the views, `stride` apart, before any division by a norm
+    std::size_t stride;
+    std::size_t major;
+    std::size_t count;
+    bool cosine;
+    bool entry_tails;  // see Fit
 };
 
-// Groups `count` vectors (of `dims` values, `stride` apart) into cells of about `cell_entries`,
-// never more than half as many again. The result depends on the set of (id, vector) alone, not on
-// their order, and has the same bits on every machine.
-Grouping group_by_direction(const float* vectors, std::size_t stride, std::size_t dims,
-                            const std::int64_t* ids, std::size_t count, std::size_t cell_entries);
+// Entry order[p] comes at place p; from place `lead` on, 16 after 16 make a block.
+struct Grouping {
+    std::vector<std::uint32_t> order;
+    std::size_t lead = 0;
+};
+
+// What a cone is drawn around: the major, with the norm of the minor as one more dimension where
+// entries differ in it. Row i of `units` has norm 1, or is zero.
+struct ConeVectors {
+    std::size_t dims = 0;
+    std::vector<float> units;
+    std::vector<double> norms;
+};
+ConeVectors cone_vectors(const GroupingData& data);
+
+// Groups the vectors; the first block begins at place `lead`, below 16. The result depends on the
+// set of (id, vector) alone, not on their order, and has the same bits on every machine.
+Grouping group_by_direction(const ConeVectors& vectors, const std::int64_t* ids, std::size_t count,
+                            std::size_t lead);
 
 }  // namespace hiernorm

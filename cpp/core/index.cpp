@@ -16,7 +16,6 @@ namespace {
 constexpr std::size_t kSliceEntries = 4096;
 constexpr std::size_t kGroupQueries = 128;    // that share a pass, if not told otherwise
 constexpr std::size_t kLeastGrouped = 16384;  // entries of one addition that are worth cells
-constexpr std::size_t kCellEntries = 64;
 constexpr double kMostRead = 0.5;         // share of the entries that a search is expected to read
 constexpr std::size_t kLeastPerHit = 64;  // entries for each hit wanted, to use cells
 
@@ -114,9 +113,10 @@ Grouping Index::plan_cells(const GroupingData& data, const std::int64_t* ids) co
         (data.count < kLeastGrouped && !always)) {
         return {};
     }
-    Grouping grouping =
-        group_by_direction(data.majors, data.stride, data.major, ids, data.count, kCellEntries);
-    if (!always && estimate_read_share(grouping, data) > kMostRead) return {};
+    const ConeVectors vectors = cone_vectors(data);
+    const std::size_t lead = (kBlockEntries - store_.size() % kBlockEntries) % kBlockEntries;
+    Grouping grouping = group_by_direction(vectors, ids, data.count, lead);
+    if (!always && estimate_read_share(grouping, vectors, data) > kMostRead) return {};
     return grouping;
 }
 
@@ -124,7 +124,7 @@ std::vector<std::uint32_t> Index::group(const float* rows, const float* majors, 
                                         const std::int64_t* ids, std::size_t count) {
     const DefaultFloatEnvironment environment;
     Grouping grouping = plan_cells({rows, settings_.dim, majors, stride, store_.fit().major, count,
-                                    settings_.metric == Metric::kCosine},
+                                    settings_.metric == Metric::kCosine, store_.fit().entry_tails},
                                    ids);
     std::vector<std::uint32_t> order = grouping.order;
     const std::unique_lock lock(mutex_);

@@ -28,6 +28,23 @@ double step_for_pairs(double pair) { return pair / (kPairLimit - 2); }
 
 }  // namespace
 
+void ScanCodes::finish(std::size_t offset_slots) {
+    constexpr std::size_t kRunSlots = kRunGroups * kGroupSlots;
+    const std::size_t runs = (codes.size() + kRunSlots - 1) / kRunSlots;
+    half_corrections.assign(2 * runs, 0);
+    std::int32_t sum = 0, offset_sum = 0;
+    for (std::size_t slot = 0; slot < codes.size(); ++slot) {
+        sum += codes[slot];
+        if (slot >= offset_slots) continue;
+        offset_sum += codes[slot];
+        std::int16_t& half = half_corrections[slot / kRunSlots * 2 + slot / 2 % 2];
+        half = static_cast<std::int16_t>(
+            static_cast<std::uint16_t>(half + codes[slot] * kCodeOffset));  // modulo 2^16
+    }
+    query = {codes.data(), codes.size() / kGroupSlots, half_corrections.data(),
+             offset_sum * kCodeOffset, sum};
+}
+
 double canonical_norm(const Kernels& kernels, const float* row, std::size_t dim) {
     thread_local std::vector<double> values;
     values.assign((dim + kLanes - 1) / kLanes * kLanes, 0.0);
@@ -118,30 +135,18 @@ void CodedQuery::encode_major(const Kernels& kernels, const Fit& fit, const Tile
         std::max(step_for_pairs(largest_pair(values.data(), slots)), partial / room);
     const double step = smallest_step > 0.0 ? smallest_step * kRoundUp : 1.0;
 
-    major_codes_.assign(slots, 0);
+    scan_.codes.assign(slots, 0);
     std::int32_t sum = 0;
     major_error_ =
-        root_up(kernels.code_f64(values.data(), fit.major, step, major_codes_.data(), &sum));
+        root_up(kernels.code_f64(values.data(), fit.major, step, scan_.codes.data(), &sum));
     tail_code_ = 0;
     if (tail > 0.0) {
         tail_code_ = static_cast<std::int32_t>(std::ceil(tail / step * kRoundUp));
-        major_codes_[fit.major] = static_cast<std::int8_t>(tail_code_);
+        scan_.codes[fit.major] = static_cast<std::int8_t>(tail_code_);
     }
     scale_ = fit.major_step * step;
     inverse_scale_ = 1.0 / scale_;
-
-    half_corrections_.assign(2 * runs, 0);
-    std::vector<std::int32_t>& halves = stage_corrections_;  // scratch until encode_minor
-    halves.assign(2 * runs, 0);
-    for (std::size_t slot = 0; slot < fit.major; ++slot) {
-        halves[slot / (kRunGroups * kGroupSlots) * 2 + slot / 2 % 2] += major_codes_[slot];
-    }
-    for (std::size_t half = 0; half < halves.size(); ++half) {
-        half_corrections_[half] =
-            static_cast<std::int16_t>(static_cast<std::uint16_t>(halves[half] * kCodeOffset));
-    }
-    scan_ = {major_codes_.data(), fit.groups(), half_corrections_.data(), sum * kCodeOffset,
-             sum + tail_code_};
+    scan_.finish(fit.major);
 }
 
 void CodedQuery::encode_minor(const Kernels& kernels, const Fit& fit) {

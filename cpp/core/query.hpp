@@ -53,13 +53,23 @@ struct QueryView {
     void prepare(const Kernels& kernels, const Fit& fit, const ExactQuery& exact);
 };
 
+// The query's side of a scan, and where it keeps its arrays.
+struct ScanCodes {
+    std::vector<std::int8_t> codes;
+    std::vector<std::int16_t> half_corrections;
+    ScanQuery query{};
+
+    // Call once the codes are written: `offset_slots` of them meet codes stored plus kCodeOffset.
+    void finish(std::size_t offset_slots);
+};
+
 class CodedQuery {
    public:
     // `largest` are the norms over all entries. With `soft` the coded tails are left out.
     void prepare(const Kernels& kernels, const Fit& fit, const QueryView& view,
                  const TileNorms& largest, bool soft);
 
-    const ScanQuery& scan() const { return scan_; }
+    const ScanQuery& scan() const { return scan_.query; }
     double major_bound(std::int32_t score) const { return scale_ * score; }
 
     // Added to major_bound(score): nothing in the tile scores higher. Without the minor's share.
@@ -108,9 +118,7 @@ class CodedQuery {
     double inverse_scale_ = 1.0;
     double major_error_ = 0.0;
     std::int32_t tail_code_ = 0;
-    std::vector<std::int8_t> major_codes_;
-    std::vector<std::int16_t> half_corrections_;
-    ScanQuery scan_{};
+    ScanCodes scan_;
     double minor_scale_ = 1.0;
     double minor_error_ = 0.0;
     std::vector<std::int8_t> minor_codes_;

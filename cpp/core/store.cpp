@@ -48,12 +48,13 @@ Chunk& Store::chunk_with_room(std::size_t position, std::size_t entries) {
 void Store::begin(Grouping grouping) {
     cells_.withdraw(size_);
     positions_.resize(std::min(positions_.size(), size_));
-    if (!grouping.sizes.empty()) cells_.plan(grouping, size_, fit_.major);
+    if (!grouping.order.empty()) {
+        cells_.plan(fit_, size_ + grouping.lead, size_ + grouping.order.size());
+    }
     order_ = std::move(grouping.order);
 }
 
 void Store::number(std::size_t count) {
-    cells_.make_room();
     if (order_.empty()) return;
     for (std::size_t number = positions_.size(); number < size_; ++number) {
         positions_.push_back(static_cast<std::uint32_t>(number));
@@ -115,7 +116,7 @@ void Store::write_entry(std::size_t position, const float* row, std::int64_t id,
             fit_, own_view.data(), view_error,
             {chunk.major_codes.data() + block * kBlockEntries * fit_.slots() + lane * kGroupSlots,
              stages.data(), entry});
-        cells_.include(position, own_view.data(), fit_.major, norms, view_error);
+        cells_.include(position, own_view.data(), norms, view_error);
     } else {
         float* majors = chunk.float_majors.data() + block * kBlockEntries * fit_.major + lane;
         for (std::size_t j = 0; j < fit_.major; ++j) {

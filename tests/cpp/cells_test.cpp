@@ -1,9 +1,8 @@
-// Cells: the grouping is one and the same everywhere, and no cone lets a member escape its bound.
+// Cells: the grouping is one and the same everywhere, and no cone rules out a member in error.
 #include "cells.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "check.hpp"
 #include "cone_query.hpp"
@@ -24,9 +23,11 @@ std::vector<float> clustered_rows(Random& random, std::size_t count) {
         if (i % 40 == 0) {
             for (double& value : centre) value = random.normal();
         }
-        const double length = std::exp(random.normal());
-        for (const double value : centre) {
-            rows.push_back(static_cast<float>(length * (value + 0.3 * random.normal())));
+        const double length = std::exp(0.3 * random.normal());
+        for (std::size_t j = 0; j < kDim; ++j) {
+            const double share = j < kMajor ? 1.0 : 0.2;
+            rows.push_back(
+                static_cast<float>(length * share * (centre[j] + 0.3 * random.normal())));
         }
     }
     return rows;
@@ -38,44 +39,58 @@ std::vector<std::int64_t> scattered_ids(std::size_t count) {
     return ids;
 }
 
-// The ids of the members, cell by cell.
-std::vector<std::vector<std::int64_t>> members(const Grouping& grouping,
-                                               const std::vector<std::int64_t>& ids) {
-    std::vector<std::vector<std::int64_t>> cells;
-    std::size_t place = 0;
-    for (const std::uint32_t size : grouping.sizes) {
-        cells.emplace_back();
-        for (std::uint32_t i = 0; i < size; ++i)
-            cells.back().push_back(ids[grouping.order[place++]]);
-    }
-    return cells;
+ConeVectors vectors_of(const std::vector<float>& rows, bool entry_tails = false) {
+    return cone_vectors(
+        {rows.data(), kDim, rows.data(), kDim, kMajor, rows.size() / kDim, false, entry_tails});
 }
 
-TEST(a_grouping_is_a_permutation_into_small_cells) {
+TEST(a_grouping_is_a_permutation) {
     Random random(11);
-    for (const std::size_t count : {1, 2, 31, 48, 49, 1000, 5000}) {
+    for (const std::size_t count : {1, 2, 15, 16, 17, 31, 300, 1000, 5000}) {
         const std::vector<float> rows = clustered_rows(random, count);
         const std::vector<std::int64_t> ids = scattered_ids(count);
-        const Grouping grouping =
-            group_by_direction(rows.data(), kDim, kMajor, ids.data(), count, 32);
-        std::vector<std::uint32_t> order = grouping.order;
-        std::sort(order.begin(), order.end());
-        for (std::size_t i = 0; i < count; ++i) CHECK_EQUAL(order[i], i);
-        CHECK_EQUAL(std::accumulate(grouping.sizes.begin(), grouping.sizes.end(), std::size_t{0}),
-                    count);
-        CHECK(*std::max_element(grouping.sizes.begin(), grouping.sizes.end()) <= 48);
-        CHECK_EQUAL(grouping.directions.size(), grouping.sizes.size() * kMajor);
+        for (const std::size_t lead : {0, 5}) {
+            const Grouping grouping = group_by_direction(vectors_of(rows), ids.data(), count, lead);
+            std::vector<std::uint32_t> order = grouping.order;
+            std::sort(order.begin(), order.end());
+            for (std::size_t i = 0; i < count; ++i) CHECK_EQUAL(order[i], i);
+            CHECK_EQUAL(grouping.lead, std::min(lead, count));
+        }
     }
+}
+
+TEST(members_of_a_block_point_the_same_way) {
+    Random random(15);
+    constexpr std::size_t kCount = 4000;
+    const std::vector<float> rows = clustered_rows(random, kCount);
+    const std::vector<std::int64_t> ids = scattered_ids(kCount);
+    const ConeVectors vectors = vectors_of(rows);
+    const auto closeness = [&](const std::vector<std::uint32_t>& order, std::size_t apart) {
+        double sum = 0.0;
+        for (std::size_t i = 0; i + apart < kCount; ++i) {
+            for (std::size_t j = 0; j < kMajor; ++j) {
+                sum += double{vectors.units[order[i] * kMajor + j]} *
+                       double{vectors.units[order[i + apart] * kMajor + j]};
+            }
+        }
+        return sum / kCount;
+    };
+    std::vector<std::uint32_t> unordered(kCount);
+    for (std::size_t i = 0; i < kCount; ++i) {
+        unordered[i] = static_cast<std::uint32_t>(i * 1237 % kCount);
+    }
+    const Grouping grouping = group_by_direction(vectors, ids.data(), kCount, 0);
+    CHECK(closeness(unordered, 1) < 0.2);
+    CHECK(closeness(grouping.order, 1) > 0.8);   // within a block
+    CHECK(closeness(grouping.order, 16) > 0.5);  // of blocks side by side
 }
 
 TEST(equal_and_zero_vectors_are_grouped_too) {
     const std::vector<float> equal(500 * kDim, 0.25f), zero(500 * kDim, 0.0f);
     const std::vector<std::int64_t> ids = scattered_ids(500);
     for (const std::vector<float>* rows : {&equal, &zero}) {
-        const Grouping grouping =
-            group_by_direction(rows->data(), kDim, kMajor, ids.data(), 500, 32);
+        const Grouping grouping = group_by_direction(vectors_of(*rows), ids.data(), 500, 3);
         CHECK_EQUAL(grouping.order.size(), std::size_t{500});
-        CHECK(*std::max_element(grouping.sizes.begin(), grouping.sizes.end()) <= 48);
     }
 }
 
@@ -91,74 +106,132 @@ TEST(a_grouping_depends_on_the_set_of_entries_alone) {
     }
     const std::vector<std::int64_t> turned_ids(ids.rbegin(), ids.rend());
     const std::string before(active_kernels().name);
-    const Grouping expected = group_by_direction(rows.data(), kDim, kMajor, ids.data(), kCount, 32);
+    const Grouping expected = group_by_direction(vectors_of(rows), ids.data(), kCount, 0);
     for (const Kernels* kernels : available_kernels()) {
         const Context context(kernels->name);
         use_kernels(kernels->name);
         const Grouping turned =
-            group_by_direction(turned_rows.data(), kDim, kMajor, turned_ids.data(), kCount, 32);
-        CHECK(members(turned, turned_ids) == members(expected, ids));
-        CHECK(turned.directions == expected.directions);
+            group_by_direction(vectors_of(turned_rows), turned_ids.data(), kCount, 0);
+        for (std::size_t i = 0; i < kCount; ++i) {
+            CHECK_EQUAL(turned_ids[turned.order[i]], ids[expected.order[i]]);
+        }
     }
     use_kernels(before);
 }
 
-// A store of one grouped addition.
-void fill(Store& store, const std::vector<float>& rows, const std::vector<std::int64_t>& ids) {
+// A store of one grouped addition behind `loose` entries that were not grouped.
+void fill(Store& store, const std::vector<float>& rows, const std::vector<std::int64_t>& ids,
+          bool entry_tails, std::size_t loose) {
     Fit fit;
     fit.dim = kDim;
     fit.major = kMajor;
     const std::vector<double> views(rows.begin(), rows.end());
     choose_steps(fit, views.data(), ids.size(), 1.0);
+    fit.entry_tails = entry_tails;
     store.set_fit(fit);
-    Grouping grouping = group_by_direction(rows.data(), kDim, kMajor, ids.data(), ids.size(), 32);
+    store.begin({});
+    store.write(0, rows.data(), ids.data(), nullptr, loose, 0);
+    store.number(loose);
+    store.publish(loose);
+    const std::vector<float> others(rows.begin() + static_cast<std::ptrdiff_t>(loose * kDim),
+                                    rows.end());
+    const std::size_t count = ids.size() - loose;
+    Grouping grouping = group_by_direction(vectors_of(others, entry_tails), ids.data() + loose,
+                                           count, (16 - loose % 16) % 16);
     const std::vector<std::uint32_t> order = grouping.order;
     store.begin(std::move(grouping));
-    for (std::size_t place = 0; place < order.size(); ++place) {
-        store.write(place, rows.data() + order[place] * kDim, &ids[order[place]], nullptr, 1,
-                    order.size() - place - 1);
+    for (std::size_t place = 0; place < count; ++place) {
+        store.write(place, others.data() + order[place] * kDim, &ids[loose + order[place]], nullptr,
+                    1, count - place - 1);
     }
-    store.number(ids.size());
-    store.publish(ids.size());
+    store.number(count);
+    store.publish(count);
 }
 
-TEST(no_member_of_a_cell_scores_above_its_bound) {
-    Random random(13);
-    for (const double size : {1e-30, 1.0, 1e30}) {
-        std::vector<float> rows = clustered_rows(random, 2000);
-        const std::vector<float> queries(rows.begin(), rows.begin() + 60 * kDim);
-        for (float& value : rows) value = static_cast<float>(value * size);
-        const std::vector<std::int64_t> ids = scattered_ids(2000);
-        Store store(Layout::kCodes, kDim);
-        fill(store, rows, ids);
-        const Cells& cells = store.cells();
-        CHECK(!cells.all_open());
-        for (const Kernels* kernels : available_kernels()) {
-            const Context context(kernels->name, ", size ", size);
-            std::size_t tight = 0;
-            for (std::size_t q = 0; q < 60; ++q) {
-                ExactQuery exact;
-                exact.prepare(*kernels, Metric::kInnerProduct, queries.data() + q * kDim, kDim);
-                QueryView view;
-                view.prepare(*kernels, store.fit(), exact);
-                ConeQuery cones;
-                cones.prepare(cells, view, kMajor, store.largest());
-                std::vector<std::int32_t> scores(cells.count() + kBlockEntries), maxima(scores);
-                cones.score(*kernels, cells, scores.data(), maxima.data());
-                for (std::size_t cell = 0; cell < cells.count(); ++cell) {
-                    CHECK(maxima[cell / kBlockEntries] >= scores[cell]);
-                    for (std::size_t p = cells.first(cell); p < cells.end(cell); ++p) {
-                        const double score = exact.score(store.row(p));
-                        CHECK(score <= cones.bound(scores[cell]));
-                        // The cut of a threshold just above the score keeps what reaches it.
-                        CHECK(scores[cell] > cones.cut(score));
-                        tight += score > 0.5 * cones.bound(scores[cell]) ? 1 : 0;
-                    }
+// Every cone of the store on every level, with the scores that the query gives it.
+template <class Use>
+void for_all_cones(const Store& store, const Kernels& kernels, const ScanQuery& query, Use use) {
+    for (std::size_t c = 0; c < store.chunks(); ++c) {
+        const ChunkCones* cones = store.cells().chunk(c);
+        CHECK(cones != nullptr);
+        for (std::size_t level = 0; level < kConeLevels; ++level) {
+            const std::size_t entries = entries_per_cone(level);
+            std::vector<std::int32_t> scores(kChunkEntries / entries);
+            kernels.score_u8i8((*cones)[level].data(), scores.size(), query, scores.data());
+            for (std::size_t cone = 0; cone < scores.size(); ++cone) {
+                const std::size_t first = c * kChunkEntries + cone * entries;
+                if (first < store.size()) {
+                    use(level, first, std::min(first + entries, store.size()), scores[cone]);
                 }
             }
-            CHECK(tight > 60);  // the bounds say something
         }
     }
+}
+
+TEST(no_cone_rules_out_a_member_that_reaches_the_threshold) {
+    Random random(13);
+    for (const bool entry_tails : {false, true}) {
+        for (const double size : {1e-30, 1.0, 1e30}) {
+            std::vector<float> rows = clustered_rows(random, 6000);
+            const std::vector<float> queries(rows.begin(), rows.begin() + 40 * kDim);
+            for (float& value : rows) value = static_cast<float>(value * size);
+            std::fill_n(rows.begin() + 1000 * kDim, 3 * kDim, 0.0f);  // zero vectors among them
+            const std::vector<std::int64_t> ids = scattered_ids(6000);
+            Store store(Layout::kCodes, kDim);
+            fill(store, rows, ids, entry_tails, 21);
+            CHECK(store.cells().grouped_entries() > 5900);
+            for (const Kernels* kernels : available_kernels()) {
+                const Context context(kernels->name, ", size ", size, ", tails ", entry_tails);
+                std::size_t ruled_out = 0;
+                for (std::size_t q = 0; q < 40; ++q) {
+                    ExactQuery exact;
+                    exact.prepare(*kernels, Metric::kInnerProduct, queries.data() + q * kDim, kDim);
+                    QueryView view;
+                    view.prepare(*kernels, store.fit(), exact);
+                    ConeQuery cones;
+                    cones.prepare(*kernels, store.fit(), store.cells(), view, store.largest());
+                    // The scores of a few entries as thresholds: they must not be ruled out.
+                    for (std::size_t p = q; p < store.size(); p += 611) {
+                        const double threshold = exact.score(store.row(p));
+                        if (!cones.aim(threshold)) continue;
+                        for_all_cones(store, *kernels, cones.scan(),
+                                      [&](std::size_t, std::size_t first, std::size_t end,
+                                          std::int32_t score) {
+                                          if (score > cones.cut()) return;
+                                          ++ruled_out;
+                                          for (std::size_t i = first; i < end; ++i) {
+                                              CHECK(exact.score(store.row(i)) < threshold);
+                                          }
+                                      });
+                    }
+                }
+                CHECK(ruled_out > 1000);  // the cones say something
+            }
+        }
+    }
+}
+
+TEST(an_addition_that_was_never_shown_leaves_open_cones) {
+    Random random(14);
+    const std::vector<float> rows = clustered_rows(random, 1024);
+    const std::vector<std::int64_t> ids = scattered_ids(1024);
+    Store store(Layout::kCodes, kDim);
+    fill(store, rows, ids, false, 512);
+    CHECK_EQUAL(store.cells().grouped_entries(), std::size_t{512});
+    const auto always_read = [&store](std::size_t cone) {
+        const std::uint8_t* codes = (*store.cells().chunk(0))[0].data() +
+                                    cone / 16 * 16 * store.cells().layout().slots() + cone % 16 * 4;
+        return codes[slot_offset(store.cells().layout().cosine_slot())] == 1;
+    };
+    CHECK(always_read(0));
+    CHECK(!always_read(512 / 16));
+    CHECK(always_read(1024 / 16));
+    store.begin(group_by_direction(vectors_of(rows), ids.data(), 1024, 0));
+    store.write(0, rows.data(), ids.data(), nullptr, 1024, 0);
+    CHECK(!always_read(1024 / 16));
+    store.begin({});
+    CHECK(always_read(1024 / 16));
+    CHECK(!always_read(512 / 16));
 }
 
 }  // namespace

@@ -112,7 +112,7 @@ TEST(scan_u8i8_selects_the_same_in_every_family) {
     });
 }
 
-TEST(scan_list_u8i8_selects_from_the_listed_blocks) {
+TEST(listed_blocks_are_scanned_and_chosen_from) {
     for_all_codes([](const CodedBlocks& coded, std::size_t entries) {
         Random random(5);
         std::vector<std::uint16_t> list;
@@ -122,29 +122,29 @@ TEST(scan_list_u8i8_selects_from_the_listed_blocks) {
         const std::vector<std::uint8_t> nearby(entries * kStageBytes);
         for (const std::int32_t cut : cuts_of(coded.scores())) {
             std::vector<Candidate> expected;
-            std::int32_t expected_skipped = kLowest;
+            std::vector<std::uint16_t> numbers;
             for (const std::size_t block : list) {
                 for (std::size_t i = block * kBlockEntries; i < (block + 1) * kBlockEntries; ++i) {
                     const std::int32_t score = coded.scores()[i];
-                    if (score > cut) {
-                        expected.push_back({1000u + static_cast<std::uint32_t>(i), score});
-                    } else {
-                        expected_skipped = std::max(expected_skipped, score);
-                    }
+                    if (score <= cut) continue;
+                    expected.push_back({1000u + static_cast<std::uint32_t>(i), score});
+                    numbers.push_back(static_cast<std::uint16_t>(i));
                 }
             }
             for (const Kernels* kernels : available_kernels()) {
                 const Context context(kernels->name, ", cut ", cut);
                 std::vector<Candidate> out(entries + kBlockEntries);
-                std::int32_t skipped = kLowest;
                 out.resize(kernels->scan_list_u8i8(coded.codes(), list.data(), list.size(),
                                                    coded.query(), cut, 1000u, nearby.data(),
-                                                   out.data(), &skipped));
-                CHECK_EQUAL(skipped, expected_skipped);
+                                                   out.data()));
                 CHECK(std::equal(out.begin(), out.end(), expected.begin(), expected.end(),
                                  [](const Candidate& a, const Candidate& b) {
                                      return a.position == b.position && a.score == b.score;
                                  }));
+                std::vector<std::uint16_t> chosen(entries + kBlockEntries);
+                chosen.resize(kernels->choose_u8i8(coded.codes(), list.data(), list.size(),
+                                                   coded.query(), cut, chosen.data()));
+                CHECK(chosen == numbers);
             }
         }
     });
@@ -281,43 +281,6 @@ TEST(the_stages_have_the_same_bounds_in_every_family) {
                 check_stage(job, before, true);
             }
         }
-    }
-}
-
-TEST(score_cones_f32_has_the_same_scores_in_every_family) {
-    Random random(6);
-    constexpr std::size_t kCells = 160;
-    std::vector<float> cosines(kCells), sines(kCells), norms(kCells), tails(kCells), to(kCells);
-    for (std::size_t i = 0; i < kCells; ++i) {
-        cosines[i] = i % 10 == 0 ? -2.0f : static_cast<float>(2.0 * random.uniform() - 1.0);
-        sines[i] = static_cast<float>(random.uniform());
-        norms[i] = static_cast<float>(random.uniform());
-        tails[i] = static_cast<float>(random.uniform());
-        to[i] = i % 7 == 0    ? 1.0f
-                : i % 11 == 0 ? -1.00001f
-                              : static_cast<float>(2.0 * random.uniform() - 1.0);
-    }
-    const ConeArrays cones{cosines.data(), sines.data(), norms.data(), tails.data()};
-    const ConeWeights weights{1e-6f, 0.75f, 0.25f, 1e-5f};
-    for (const Kernels* kernels : available_kernels()) {
-        const Context context(kernels->name);
-        std::vector<std::int32_t> scores(kCells), maxima(kCells / kBlockEntries);
-        kernels->score_cones_f32(cones, weights, to.data(), kCells, scores.data(), maxima.data());
-        for (std::size_t i = 0; i < kCells; ++i) {
-            const double t = std::min(1.0, double{to[i]} + double{weights.closeness});
-            double cap = 1.0;
-            if (t < cosines[i]) {
-                cap = t * cosines[i] + std::sqrt(std::max(0.0, 1.0 - t * t)) * sines[i];
-            }
-            const double bound = 0.75 * norms[i] * std::max(0.0, cap) + 0.25 * tails[i] + 1e-5;
-            CHECK(std::abs(scores[i] - kConeUnits * bound) < 4.0);
-            CHECK(maxima[i / kBlockEntries] >= scores[i]);
-        }
-        std::vector<std::int32_t> plain(kCells), plain_maxima(maxima);
-        available_kernels()[0]->score_cones_f32(cones, weights, to.data(), kCells, plain.data(),
-                                                plain_maxima.data());
-        CHECK(scores == plain);
-        CHECK(maxima == plain_maxima);
     }
 }
 

@@ -7,11 +7,11 @@
 //   4 tighten   the minor's codes, 64 bytes a time  the far tighter bound of major and minor codes
 //   5 settle    the float32 row                     the canonical score
 //
-// Where entries lie in cells, a step 0 before them bounds whole cells, and the scan reads those
-// only that reach the threshold.
+// Where entries lie in cells, a step 0 before them bounds whole blocks by cones, and the scan reads
+// those only that can reach the threshold.
 //
 // A group of queries goes through steps 1 to 4 together, a few tiles at a time: the codes of a tile
-// serve all queries while they are in the cache. (Queries that read a few cells go by themselves.)
+// serve all queries while they are in the cache.
 // What passes the scan is appended to a log, and steps 3 and 4 read it when the minor codes asked
 // for meanwhile have arrived. Every step raises the threshold for the tiles that follow. Whatever
 // is ruled out leaves its certified bound in Report::skipped_bound.
@@ -43,17 +43,10 @@ class Group {
         if (passages_.size() < answers.size()) passages_.resize(answers.size());
         sharing_.clear();
         for (std::size_t i = 0; i < answers.size(); ++i) {
-            Passage* const passage = &passages_[sharing_.size()];
-            passage->begin(store, kernels, job, queries + i * store.dim(), answers[i]);
-            if (passage->uses_cells()) {
-                search_chunks({&passage, 1});
-                passage->settle();
-            } else {
-                sharing_.push_back(passage);
-            }
+            passages_[i].begin(store, kernels, job, queries + i * store.dim(), answers[i]);
+            sharing_.push_back(&passages_[i]);
         }
-        if (sharing_.empty()) return;
-        search_chunks(sharing_);
+        for (std::size_t c = 0; c < store.chunks(); ++c) search_chunk(c, sharing_);
         for (Passage* const passage : sharing_) passage->settle();
     }
 
@@ -64,13 +57,10 @@ class Group {
 
    private:
     // Steps 1 to 4.
-    void search_chunks(std::span<Passage* const> passages) {
-        for (std::size_t c = 0; c < store_->chunks(); ++c) search_chunk(c, passages);
-    }
-
     void search_chunk(std::size_t c, std::span<Passage* const> passages) {
         const Chunk& chunk = store_->chunk(c);
         const std::size_t entries = store_->chunk_entries(c);
+        for (Passage* const passage : passages) passage->enter_chunk(c);
         const std::size_t stride = (passages.size() == 1 ? kTilesLogged : 1) * kTileEntries;
         for (std::size_t first = 0; first < entries; first += stride) {
             logged_ = 0;

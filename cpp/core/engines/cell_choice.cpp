@@ -1,93 +1,120 @@
-// Bounds, chooses and lists cells for one query.
+// Goes down the cones of one query.
 #include "engines/cell_choice.hpp"
 
 #include <algorithm>
-#include <functional>
+#include <cmath>
 #include <limits>
 
 namespace hiernorm {
 namespace {
 
-constexpr std::size_t kBestCells = 4;  // at least, to get a threshold from
-constexpr std::int32_t kNone = std::numeric_limits<std::int32_t>::min();
+constexpr std::size_t kNearest = 16;  // cones that are followed down, to get a threshold from
+
+// Reading more than this share of a chunk block by block is slower than reading it in a row.
+constexpr double kMostChosen = 0.6;
+
+// The topmost level has one block of cones a chunk.
+static_assert(kChunkEntries == entries_per_cone(kConeLevels));
+
+constexpr std::size_t cones_of(std::size_t entries, std::size_t level) {
+    return (entries + entries_per_cone(level) - 1) / entries_per_cone(level);
+}
 
 }  // namespace
 
 void CellChoice::begin(const Store& store, const Kernels& kernels, const QueryView& view) {
-    cells_ = &store.cells();
+    store_ = &store;
     kernels_ = &kernels;
-    const std::size_t padded =
-        (cells_->count() + kBlockEntries - 1) / kBlockEntries * kBlockEntries;
-    scores_.resize(padded);
-    chosen_.resize(padded + kBlockEntries);
-    query_.prepare(*cells_, view, store.fit().major, store.largest());
-    block_maxima_.resize(padded / kBlockEntries);
-    query_.score(kernels, *cells_, scores_.data(), block_maxima_.data());
-    list_.resize(kTileEntries / kBlockEntries);
-    next_ = 0;
+    query_.prepare(kernels, store.fit(), store.cells(), view, store.largest());
+    dense_ = false;
 }
 
-// The n-th largest of the blocks' maxima is exceeded or equalled by n cells at least.
-std::span<const Candidate> CellChoice::best(std::size_t entries) {
-    for (std::size_t wanted = kBestCells;; wanted *= 4) {
-        wanted = std::min(wanted, block_maxima_.size());
-        const auto nth = block_maxima_.begin() + static_cast<std::ptrdiff_t>(wanted - 1);
-        std::nth_element(block_maxima_.begin(), nth, block_maxima_.end(), std::greater<>());
-        const bool all = wanted == block_maxima_.size();
-        const std::size_t count = kernels_->select_i32(
-            scores_.data(), cells_->count(), all ? kNone : *nth - 1, 0, chosen_.data(), nullptr);
-        if (all || entries_of(count) >= entries) return {chosen_.data(), count};
+std::span<const std::uint32_t> CellChoice::nearest(std::size_t entries) {
+    const Cells& cells = store_->cells();
+    const std::size_t wanted = std::max(kNearest, 2 * entries / kBlockEntries);
+    const std::size_t slots = cells.layout().slots();
+    nearest_.clear();
+    for (std::size_t c = 0; c < store_->chunks(); ++c) {
+        if (cells.chunk(c) != nullptr) nearest_.push_back(static_cast<std::uint32_t>(c));
     }
-}
-
-void CellChoice::skip(std::int32_t score, Report& report) const {
-    if (score != kNone) report.skipped_bound = std::max(report.skipped_bound, query_.bound(score));
-}
-
-std::size_t CellChoice::choose(double threshold) {
-    skipped_ = kNone;
-    chosen_count_ = kernels_->select_i32(scores_.data(), cells_->count(), query_.cut(threshold), 0,
-                                         chosen_.data(), &skipped_);
-    return entries_of(chosen_count_);
-}
-
-std::size_t CellChoice::entries_of(std::size_t chosen) const {
-    std::size_t entries = 0;
-    for (std::size_t i = 0; i < chosen; ++i) {
-        entries += cells_->end(chosen_[i].position) - cells_->first(chosen_[i].position);
-    }
-    return entries;
-}
-
-std::span<const std::uint16_t> CellChoice::blocks(std::size_t position, std::size_t entries,
-                                                  double threshold, Report& report) {
-    const std::size_t end = position + entries;
-    if (next_ == chosen_count_ || cells_->first(chosen_[next_].position) >= end) return {};
-    const std::int32_t cut = query_.cut(threshold);
-    std::int32_t skipped = kNone;
-    std::uint16_t* out = list_.data();
-    std::size_t listed = 0;  // blocks before this one
-    for (; next_ < chosen_count_; ++next_) {
-        const Candidate cell = chosen_[next_];
-        const std::size_t cell_first = std::max(cells_->first(cell.position), position);
-        const std::size_t cell_end = cells_->end(cell.position);
-        if (cell_first >= end) break;
-        if (cell.score > cut) {
-            const std::size_t first = (cell_first - position) / kBlockEntries;
-            const std::size_t last =
-                (std::min(cell_end, end) - position + kBlockEntries - 1) / kBlockEntries;
-            for (std::size_t block = std::max(first, listed); block < last; ++block) {
-                *out++ = static_cast<std::uint16_t>(block);
+    // Numbers of blocks of 16 cones become numbers of cones, which are blocks one level down.
+    for (std::size_t level = kConeLevels; level-- > 0;) {
+        const std::size_t cones = kChunkEntries / entries_per_cone(level);
+        const std::size_t blocks = cones / kBlockEntries;
+        scores_.resize(nearest_.size() * kBlockEntries);
+        ranked_.clear();
+        for (const std::uint32_t block : nearest_) {
+            const std::uint8_t* codes = (*cells.chunk(block / blocks))[level].data() +
+                                        block % blocks * kBlockEntries * slots;
+            kernels_->score_u8i8(codes, kBlockEntries, query_.directions(), scores_.data());
+            for (std::size_t i = 0; i < kBlockEntries; ++i) {
+                const std::size_t cone = block * kBlockEntries + i;
+                if (cone * entries_per_cone(level) >= store_->size()) break;
+                ranked_.push_back({static_cast<std::uint32_t>(cone), scores_[i]});
             }
-            listed = last;
-            ++report.cells;
-        } else {
-            skipped = std::max(skipped, cell.score);
         }
-        if (cell_end > end) break;  // the rest of it is in the next tile
+        keep_nearest(wanted);
     }
-    skip(skipped, report);
-    return {list_.data(), out};
+    return nearest_;
+}
+
+// The best candidates, in order of position.
+void CellChoice::keep_nearest(std::size_t count) {
+    if (ranked_.size() > count) {
+        const auto nth = ranked_.begin() + static_cast<std::ptrdiff_t>(count);
+        std::nth_element(
+            ranked_.begin(), nth, ranked_.end(), [](const Candidate& a, const Candidate& b) {
+                return a.score > b.score || (a.score == b.score && a.position < b.position);
+            });
+        ranked_.resize(count);
+    }
+    nearest_.clear();
+    for (const Candidate& candidate : ranked_) nearest_.push_back(candidate.position);
+    std::sort(nearest_.begin(), nearest_.end());
+}
+
+bool CellChoice::choose(std::size_t chunk, double threshold, Report& report) {
+    const ChunkCones* cones = store_->cells().chunk(chunk);
+    if (cones == nullptr || dense_ || !query_.aim(threshold)) return false;
+    const std::size_t entries = store_->chunk_entries(chunk);
+    const std::size_t blocks = cones_of(entries, 0);
+    dense_ = !descend(*cones, entries);
+    if (dense_) return false;
+    next_ = 0;
+    report.cells += chosen_count_;
+    if (chosen_count_ < blocks) {
+        // No member of the others reaches the threshold.
+        const double below = std::nextafter(threshold, -std::numeric_limits<double>::infinity());
+        report.skipped_bound = std::max(report.skipped_bound, below);
+    }
+    return true;
+}
+
+// Leaves the blocks in chosen_; false if they are too many.
+bool CellChoice::descend(const ChunkCones& cones, std::size_t entries) {
+    constexpr std::size_t kMost = kChunkEntries / kBlockEntries;
+    chosen_.resize(kMost + kBlockEntries);
+    next_level_.resize(kMost + kBlockEntries);
+    chosen_[0] = 0;  // blocks of 16 cones to look at
+    chosen_count_ = 1;
+    for (std::size_t level = kConeLevels; level-- > 0;) {
+        chosen_count_ = kernels_->choose_u8i8(cones[level].data(), chosen_.data(), chosen_count_,
+                                              query_.scan(), query_.cut(), next_level_.data());
+        const std::size_t end = cones_of(entries, level);
+        while (chosen_count_ != 0 && next_level_[chosen_count_ - 1] >= end) --chosen_count_;
+        chosen_.swap(next_level_);
+    }
+    return static_cast<double>(chosen_count_ * kBlockEntries) <=
+           kMostChosen * static_cast<double>(entries);
+}
+
+std::span<const std::uint16_t> CellChoice::blocks_before(std::size_t end) {
+    const std::uint16_t* const first = chosen_.data() + next_;
+    const std::uint16_t* const last =
+        std::lower_bound(first, static_cast<const std::uint16_t*>(chosen_.data()) + chosen_count_,
+                         (end + kBlockEntries - 1) / kBlockEntries);
+    next_ = static_cast<std::size_t>(last - chosen_.data());
+    return {first, last};
 }
 
 }  // namespace hiernorm

@@ -1,4 +1,4 @@
-// Which cells one query has to read.
+// Which blocks one query has to read: down the cones, from 4,096 entries to 16.
 #pragma once
 
 #include <cstddef>
@@ -13,39 +13,33 @@ namespace hiernorm {
 
 class CellChoice {
    public:
-    // Bounds all cells; `view` is the query's.
     void begin(const Store& store, const Kernels& kernels, const QueryView& view);
 
-    // A few cells with the best bounds, in order of position; together they have at least `entries`
-    // (or are all there are).
-    std::span<const Candidate> best(std::size_t entries);
+    // Blocks of the store that point much the same way as the query, in order: at least 16, and
+    // twice `entries` entries, if there are as many.
+    std::span<const std::uint32_t> nearest(std::size_t entries);
 
-    // Keeps the cells whose bound reaches the threshold; returns the number of their entries.
-    std::size_t choose(double threshold);
+    // Chooses the blocks of a chunk that can reach the threshold. False where it is not worth it:
+    // then all of the chunk is to be read.
+    bool choose(std::size_t chunk, double threshold, Report& report);
 
-    // Accounts for the others: they will not be read.
-    void skip_others(Report& report) const { skip(skipped_, report); }
-
-    // The chosen cells' blocks among the `entries` from `position` on, as numbers from there. Cells
-    // that the present threshold rules out after all are left out. Calls go through the store in
-    // order.
-    std::span<const std::uint16_t> blocks(std::size_t position, std::size_t entries,
-                                          double threshold, Report& report);
+    // The next chosen blocks up to entry `end` of the chunk, as numbers within it.
+    std::span<const std::uint16_t> blocks_before(std::size_t end);
 
    private:
-    std::size_t entries_of(std::size_t chosen) const;
-    void skip(std::int32_t score, Report& report) const;
+    void keep_nearest(std::size_t count);
+    bool descend(const ChunkCones& cones, std::size_t entries);
 
-    const Cells* cells_ = nullptr;
+    const Store* store_ = nullptr;
     const Kernels* kernels_ = nullptr;
     ConeQuery query_;
+    bool dense_ = false;  // the chunk before had to be read nearly whole
     std::vector<std::int32_t> scores_;
-    std::vector<std::int32_t> block_maxima_;
-    std::vector<Candidate> chosen_;
+    std::vector<Candidate> ranked_;
+    std::vector<std::uint32_t> nearest_;
+    std::vector<std::uint16_t> chosen_, next_level_;
     std::size_t chosen_count_ = 0;
-    std::int32_t skipped_ = 0;  // largest score of the others
-    std::size_t next_ = 0;      // of the chosen
-    std::vector<std::uint16_t> list_;
+    std::size_t next_ = 0;
 };
 
 }  // namespace hiernorm

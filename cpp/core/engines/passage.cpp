@@ -34,15 +34,17 @@ void Passage::begin(const Store& store, const Kernels& kernels, const Job& job, 
     seeded_ = 0;
     found_again_ = 0;
     weighed_in_ = 0;
-    uses_cells_ = job.use_cells && !store.cells().all_open();
+    listed_ = false;
+    uses_cells_ = job.use_cells && store.cells().grouped_entries() != 0;
     if (uses_cells_) {
         cells_.begin(store, kernels, view_);
         if (answer.results.missing() != 0) seed_from_cells();
-        const std::size_t chosen = cells_.choose(threshold_);
-        // Reading most cells one by one is slower than reading all entries in a row.
-        if (answer.results.missing() == 0 && chosen > store.size() / 2) uses_cells_ = false;
-        if (uses_cells_) cells_.skip_others(answer.report);
     }
+}
+
+void Passage::enter_chunk(std::size_t chunk) {
+    listed_ = uses_cells_ && answer_->results.missing() == 0 &&
+              cells_.choose(chunk, threshold_, answer_->report);
 }
 
 double Passage::proved_slack(const TileNorms& norms) const {
@@ -75,17 +77,11 @@ void Passage::prefetch_row(std::uint32_t position) const {
 
 void Passage::seed_from_cells() {
     const std::size_t wanted = answer_->results.missing() + kMoreSeeds;
-    std::size_t done = 0;  // whole blocks: no entry may count twice
-    for (const Candidate& best : cells_.best(wanted)) {
-        std::size_t first = std::max(done, store_->cells().first(best.position));
-        const std::size_t end = store_->cells().end(best.position);
-        for (; first < end; first = done) {
-            first = first / kBlockEntries * kBlockEntries;
-            const std::size_t last = (end + kBlockEntries - 1) / kBlockEntries * kBlockEntries;
-            done = std::min({last, (first / kChunkEntries + 1) * kChunkEntries, store_->size()});
-            find_seeds(first, done - first, wanted);
-        }
+    for (const std::uint32_t block : cells_.nearest(wanted)) {
+        const std::size_t first = std::size_t{block} * kBlockEntries;
+        find_seeds(first, std::min(kBlockEntries, store_->size() - first), wanted);
     }
+    if (seeds_.size() < answer_->results.missing()) seeds_.clear();
     for (const Candidate& seed : seeds_) prefetch_row(seed.position);
     for (const Candidate& seed : seeds_) settle_row(seed.position);
     seeded_ = seeds_.size();
@@ -122,30 +118,29 @@ void Passage::find_seeds(std::size_t first, std::size_t entries, std::size_t wan
 }
 
 std::size_t Passage::scan(const Tile& tile, Candidate* out) {
-    if (uses_cells_) return scan_listed(tile, out);
+    if (listed_) return scan_listed(tile, out);
     answer_->report.scanned += tile.entries;
     if (answer_->results.missing() != 0) return seed_from_scratch(tile, out);
     return scan_all(tile, out);
 }
 
 std::size_t Passage::scan_listed(const Tile& tile, Candidate* out) {
-    std::span<const std::uint16_t> list =
-        cells_.blocks(tile.position, tile.entries, threshold_, answer_->report);
+    const std::size_t end = tile.first + tile.entries;
+    std::span<const std::uint16_t> list = cells_.blocks_before(end);
     if (list.empty()) return 0;
     // Behind the last entry of the store a block is not whole.
-    const bool partial = (list.back() + 1) * kBlockEntries > tile.entries;
+    const bool partial = (list.back() + std::size_t{1}) * kBlockEntries > end;
     if (partial) list = list.first(list.size() - 1);
-    const std::size_t rest = partial ? tile.entries % kBlockEntries : 0;
-    const std::size_t slots = store_->fit().slots();
-    const std::uint8_t* codes = tile.chunk.major_codes.data() + tile.first * slots;
-    const std::uint8_t* nearby = stage_rows(tile);
+    const std::size_t rest = partial ? end % kBlockEntries : 0;
+    const std::uint8_t* codes = tile.chunk.major_codes.data();
+    const auto position = tile.position - static_cast<std::uint32_t>(tile.first);
     const std::int32_t cut = coded_.cut(threshold_, scan_slack(tile.norms));
     std::size_t count = kernels_->scan_list_u8i8(codes, list.data(), list.size(), coded_.scan(),
-                                                 cut, tile.position, nearby, out, nullptr);
+                                                 cut, position, stage_rows(tile.chunk), out);
     if (partial) {
-        const std::size_t whole = tile.entries - rest;
-        count += kernels_->scan_u8i8(codes + whole * slots, rest, coded_.scan(), cut,
-                                     tile.position + static_cast<std::uint32_t>(whole), nullptr,
+        const std::size_t whole = end - rest;
+        count += kernels_->scan_u8i8(codes + whole * store_->fit().slots(), rest, coded_.scan(),
+                                     cut, position + static_cast<std::uint32_t>(whole), nullptr,
                                      out + count, nullptr);
     }
     const std::size_t scanned = list.size() * kBlockEntries + rest;
@@ -155,9 +150,9 @@ std::size_t Passage::scan_listed(const Tile& tile, Candidate* out) {
 }
 
 // The rows of the first stage, where they are of 64 bytes.
-const std::uint8_t* Passage::stage_rows(const Tile& tile) const {
+const std::uint8_t* Passage::stage_rows(const Chunk& chunk) const {
     if (store_->fit().stages[0].bytes != kStageBytes) return nullptr;
-    return tile.chunk.stage_codes[0].data() + tile.first * kStageBytes;
+    return chunk.stage_codes[0].data();
 }
 
 std::size_t Passage::scan_all(const Tile& tile, Candidate* out) {
@@ -165,9 +160,11 @@ std::size_t Passage::scan_all(const Tile& tile, Candidate* out) {
     // proves is below the threshold. Soft mode must know.
     const std::int32_t cut = coded_.cut(threshold_, scan_slack(tile.norms));
     std::int32_t skipped = kDone;
+    const std::uint8_t* rows = stage_rows(tile.chunk);
+    if (rows != nullptr) rows += tile.first * kStageBytes;
     const std::size_t count = kernels_->scan_u8i8(
         tile.chunk.major_codes.data() + tile.first * store_->fit().slots(), tile.entries,
-        coded_.scan(), cut, tile.position, stage_rows(tile), out, soft_ ? &skipped : nullptr);
+        coded_.scan(), cut, tile.position, rows, out, soft_ ? &skipped : nullptr);
     if (count < tile.entries) skip_scores(soft_ ? skipped : cut, tile.norms);
     return count;
 }

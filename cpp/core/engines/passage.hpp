@@ -24,12 +24,11 @@ class Passage {
     void begin(const Store& store, const Kernels& kernels, const Job& job, const float* row,
                Answer& answer);
 
-    // Whether scan() reads chosen cells only: then there is little to share with other queries.
-    bool uses_cells() const { return uses_cells_; }
+    // Chooses the blocks of the chunk that scan() will read, where entries lie in cells.
+    void enter_chunk(std::size_t chunk);
 
     // Step 1 (and 2, on the first tiles): writes the tile's candidates to `out` (room for all),
-    // asks for their minor codes and returns their number. With cells, reads those of them only
-    // that can still win; tiles come in order.
+    // asks for their minor codes and returns their number. Tiles of a chunk come in order.
     std::size_t scan(const Tile& tile, Candidate* out);
 
     // Steps 3 and 4 for candidates of one tile: sift by the present threshold, then tighten stage
@@ -45,12 +44,12 @@ class Passage {
         double bound;
     };
 
-    // Step 2 with cells: settles the best majors of the best ones.
+    // Step 2 with cells: settles the best majors of the blocks that point the query's way.
     void seed_from_cells();
     bool is_seed(std::uint32_t position) const;
     void find_seeds(std::size_t first, std::size_t entries, std::size_t wanted);
 
-    const std::uint8_t* stage_rows(const Tile& tile) const;
+    const std::uint8_t* stage_rows(const Chunk& chunk) const;
     std::size_t scan_all(const Tile& tile, Candidate* out);
     std::size_t scan_listed(const Tile& tile, Candidate* out);
     std::size_t seed_from_scratch(const Tile& tile, Candidate* out);
@@ -75,6 +74,7 @@ class Passage {
     const Kernels* kernels_ = nullptr;
     double threshold_ = 0.0;  // of the results so far
     bool uses_cells_ = false;
+    bool listed_ = false;  // of the chunk entered, some blocks only
     bool soft_ = false;
     double beta_ = 0.0;
     Answer* answer_ = nullptr;

@@ -7,20 +7,6 @@
 namespace hiernorm {
 namespace {
 
-// For each mask of eight lanes, the lanes that are set, in order.
-struct LaneTable {
-    constexpr LaneTable() : lanes{} {
-        for (int mask = 0; mask < 256; ++mask) {
-            int count = 0;
-            for (std::uint8_t lane = 0; lane < 8; ++lane) {
-                if ((mask >> lane & 1) != 0) lanes[mask][count++] = lane;
-            }
-        }
-    }
-    alignas(8) std::uint8_t lanes[256][8];
-};
-constexpr LaneTable kLaneTable;
-
 struct Avx2Isa {
     struct Scores {
         __m256i low_i32x8, high_i32x8;

@@ -100,33 +100,5 @@ void score_f32(const float* blocks, std::size_t entries, const float* query, std
     }
 }
 
-// Every element by itself, so that the compiler may use whatever width the family has.
-inline void score_cones_f32(const ConeArrays& cones, const ConeWeights& weights,
-                            const float* cosines, std::size_t count, std::int32_t* scores,
-                            std::int32_t* block_maxima) {
-    const float* const HIERNORM_APART cone_cosines = cones.cosines;
-    const float* const HIERNORM_APART cone_sines = cones.sines;
-    const float* const HIERNORM_APART norms = cones.norms;
-    const float* const HIERNORM_APART tails = cones.tails;
-    std::int32_t* const HIERNORM_APART out = scores;
-    const ConeWeights w = weights;
-    for (std::size_t i = 0; i < count; ++i) {
-        float t = cosines[i] + w.closeness;
-        t = t < 1.0f ? t : 1.0f;
-        float square = (1.0f - t) * (1.0f + t);
-        square = square > 0.0f ? square : 0.0f;
-        float cap = t * cone_cosines[i] + sqrtf(square) * cone_sines[i];
-        cap = cap > 0.0f ? cap : 0.0f;
-        cap = t < cone_cosines[i] ? cap : 1.0f;
-        const float bound = w.norm * (norms[i] * cap) + w.tail * tails[i] + w.constant;
-        out[i] = static_cast<std::int32_t>(bound * static_cast<float>(kConeUnits));
-    }
-    for (std::size_t first = 0; first < count; first += kBlockEntries) {
-        std::int32_t largest = out[first];
-        for (std::size_t i = 1; i < kBlockEntries; ++i) largest = larger(largest, out[first + i]);
-        block_maxima[first / kBlockEntries] = largest;
-    }
-}
-
 }  // namespace
 }  // namespace hiernorm

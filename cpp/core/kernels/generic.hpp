@@ -16,14 +16,14 @@ constexpr Kernels make_kernels(std::string_view name) {
                    score_u8i8<Isa>,
                    scan_u8i8<Isa>,
                    scan_list_u8i8<Isa>,
+                   choose_u8i8<Isa>,
                    select_i32<Isa>,
                    enter_u8i8<Isa>,
                    tighten_u8i8<Isa>,
                    dot_f32<Isa>,
                    code_f64<Isa>,
                    squares_f64<Isa>,
-                   score_f32<Isa>,
-                   score_cones_f32};
+                   score_f32<Isa>};
 }
 
 }  // namespace

@@ -65,24 +65,6 @@ struct ScanQuery {
     std::int32_t code_sum;
 };
 
-// The cones of cells, one array a quantity, padded to whole blocks; norms and tails are shares of
-// the largest.
-struct ConeArrays {
-    const float* cosines;
-    const float* sines;
-    const float* norms;
-    const float* tails;
-};
-
-// The query's side: what to add to a cosine for its rounding, and the shares of a cell's bound.
-struct ConeWeights {
-    float closeness;
-    float norm;
-    float tail;
-    float constant;
-};
-inline constexpr double kConeUnits = 1 << 20;  // of a score, for the largest bound there can be
-
 struct Kernels {
     std::string_view name;
 
@@ -103,10 +85,15 @@ struct Kernels {
     std::size_t (*scan_list_u8i8)(const std::uint8_t* blocks, const std::uint16_t* list,
                                   std::size_t count, const ScanQuery& query, std::int32_t cut,
                                   std::uint32_t position, const std::uint8_t* nearby,
-                                  Candidate* out, std::int32_t* skipped);
+                                  Candidate* out);
 
-    // The same on scores that are known already; whole blocks of them are readable. `skipped` may
-    // be null in all three.
+    // The same, but writes the numbers of the entries alone (below 2^16; room for one block more).
+    std::size_t (*choose_u8i8)(const std::uint8_t* blocks, const std::uint16_t* list,
+                               std::size_t count, const ScanQuery& query, std::int32_t cut,
+                               std::uint16_t* out);
+
+    // scan_u8i8 on scores that are known already; whole blocks of them are readable. `skipped` may
+    // be null in both.
     std::size_t (*select_i32)(const std::int32_t* scores, std::size_t entries, std::int32_t cut,
                               std::uint32_t position, Candidate* out, std::int32_t* skipped);
 
@@ -135,14 +122,6 @@ struct Kernels {
     // in dimension order, multiplication and addition rounded apart. Writes whole blocks.
     void (*score_f32)(const float* blocks, std::size_t entries, const float* query,
                       std::size_t dims, float* scores);
-
-    // With t the cosine of the query to a cell's direction plus `closeness`, at most 1:
-    //     cap = 1 where t >= cosine, else max(0, t cosine + sqrt((1 - t) (1 + t)) sine)
-    //     score = kConeUnits (weights.norm norm cap + weights.tail tail + constant), rounded down
-    // `count` is a multiple of the block; also writes the largest score of each block.
-    void (*score_cones_f32)(const ConeArrays& cones, const ConeWeights& weights,
-                            const float* cosines, std::size_t count, std::int32_t* scores,
-                            std::int32_t* block_maxima);
 };
 
 // The families this processor can run, slowest first; scalar is always among them.

@@ -1,4 +1,4 @@
-// What the kernel templates share: extremes and the lowest bit.
+// What the kernel templates share: extremes, the lowest bit, the lanes of a mask.
 #pragma once
 
 #include <cstddef>
@@ -30,6 +30,21 @@ inline std::uint32_t lowest_bit(std::uint32_t mask) {
     return static_cast<std::uint32_t>(__builtin_ctz(mask));
 #endif
 }
+
+// The numbers of the bits of every mask of eight, and how many they are.
+struct LaneTable {
+    constexpr LaneTable() : lanes{}, counts{} {
+        for (unsigned mask = 0; mask < 256; ++mask) {
+            for (unsigned bit = 0; bit < 8; ++bit) {
+                if ((mask >> bit & 1u) == 0) continue;
+                lanes[mask][counts[mask]++] = static_cast<std::uint8_t>(bit);
+            }
+        }
+    }
+    alignas(8) std::uint8_t lanes[256][8];
+    std::uint8_t counts[256];
+};
+constexpr LaneTable kLaneTable;
 
 }  // namespace
 }  // namespace hiernorm

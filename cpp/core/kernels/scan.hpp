@@ -9,7 +9,6 @@ namespace hiernorm {
 namespace {
 
 constexpr std::size_t kScanAhead = 2048;  // bytes of codes that are fetched ahead of the scan
-constexpr std::size_t kBlocksAhead = 4;   // the same for listed blocks
 
 // Appends candidates among 16 known scores; `mask` has a bit per score above the cut.
 inline std::size_t append_candidates(const std::int32_t* scores, std::uint32_t mask,
@@ -23,14 +22,13 @@ inline std::size_t append_candidates(const std::int32_t* scores, std::uint32_t m
     return count;
 }
 
-// Appends the entries with score > cut; `block_at(entry)` gives the scores of the block there and
-// `position_at(entry)` its position.
+// Appends the entries with score > cut; `block_at(entry)` gives the scores of the block there.
 // Where candidates are frequent, testing each block for one mispredicts too often: such strips
 // append without a test. `out` has room for all entries and one block more. The largest score among
 // the others is only looked for if Track.
-template <class Isa, bool Track, class BlockAt, class PositionAt>
+template <class Isa, bool Track, class BlockAt>
 std::size_t sieve(const BlockAt& block_at, std::size_t entries, std::int32_t cut,
-                  const PositionAt& position_at, Candidate* out, std::int32_t* skipped) {
+                  std::uint32_t position, Candidate* out, std::int32_t* skipped) {
     constexpr std::size_t kStripEntries = 8 * kBlockEntries;
     constexpr std::ptrdiff_t kFrequent = 2;  // candidates in a strip
     Candidate* const begin = out;
@@ -47,7 +45,7 @@ std::size_t sieve(const BlockAt& block_at, std::size_t entries, std::int32_t cut
                 continue;
             }
             if constexpr (Track) best = Isa::maximum_below(best, block, cut);
-            out += Isa::append(block, cut, position_at(entry), out);
+            out += Isa::append(block, cut, position + static_cast<std::uint32_t>(entry), out);
         }
         frequent = out - strip >= kFrequent;
     }
@@ -57,7 +55,7 @@ std::size_t sieve(const BlockAt& block_at, std::size_t entries, std::int32_t cut
         Isa::store(scores, block_at(whole));
         for (std::size_t i = 0; i < entries - whole; ++i) {
             if (scores[i] > cut) {
-                *out++ = {position_at(whole) + static_cast<std::uint32_t>(i), scores[i]};
+                *out++ = {position + static_cast<std::uint32_t>(whole + i), scores[i]};
             } else {
                 largest = larger(largest, scores[i]);
             }
@@ -67,27 +65,18 @@ std::size_t sieve(const BlockAt& block_at, std::size_t entries, std::int32_t cut
     return static_cast<std::size_t>(out - begin);
 }
 
-template <class Isa, class BlockAt, class PositionAt>
+template <class Isa, class BlockAt>
 std::size_t sieve(const BlockAt& block_at, std::size_t entries, std::int32_t cut,
-                  const PositionAt& position_at, Candidate* out, std::int32_t* skipped) {
-    return skipped != nullptr
-               ? sieve<Isa, true>(block_at, entries, cut, position_at, out, skipped)
-               : sieve<Isa, false>(block_at, entries, cut, position_at, out, nullptr);
+                  std::uint32_t position, Candidate* out, std::int32_t* skipped) {
+    return skipped != nullptr ? sieve<Isa, true>(block_at, entries, cut, position, out, skipped)
+                              : sieve<Isa, false>(block_at, entries, cut, position, out, nullptr);
 }
-
-// Entries one after the other from `first` on.
-struct PositionsFrom {
-    std::uint32_t first;
-    std::uint32_t operator()(std::size_t entry) const {
-        return first + static_cast<std::uint32_t>(entry);
-    }
-};
 
 template <class Isa>
 std::size_t select_i32(const std::int32_t* scores, std::size_t entries, std::int32_t cut,
                        std::uint32_t position, Candidate* out, std::int32_t* skipped) {
     return sieve<Isa>([scores](std::size_t entry) { return Isa::load(scores + entry); }, entries,
-                      cut, PositionsFrom{position}, out, skipped);
+                      cut, position, out, skipped);
 }
 
 template <class Isa, class Query>
@@ -152,7 +141,7 @@ std::size_t scan_u8i8(const std::uint8_t* blocks, std::size_t entries, const Sca
             prefetch(block + kScanAhead);
             return fixed.score(block);
         };
-        return sieve<Isa>(block_at, entries, cut, PositionsFrom{position}, out, skipped);
+        return sieve<Isa>(block_at, entries, cut, position, out, skipped);
     });
     prefetch_rows(nearby, position, out, count);
     return count;
@@ -161,23 +150,44 @@ std::size_t scan_u8i8(const std::uint8_t* blocks, std::size_t entries, const Sca
 template <class Isa>
 std::size_t scan_list_u8i8(const std::uint8_t* blocks, const std::uint16_t* list, std::size_t count,
                            const ScanQuery& query, std::int32_t cut, std::uint32_t position,
-                           const std::uint8_t* nearby, Candidate* out, std::int32_t* skipped) {
+                           const std::uint8_t* nearby, Candidate* out) {
     const std::size_t block_bytes = query.groups * kGroupSlots * kBlockEntries;
-    const auto position_at = [list, position](std::size_t entry) {
-        return position + static_cast<std::uint32_t>(list[entry / kBlockEntries] * kBlockEntries);
-    };
-    const std::size_t found = with_query<Isa>(query, [&](const auto& fixed) {
-        const auto block_at = [&fixed, blocks, block_bytes, list, count](std::size_t entry) {
-            const std::size_t i = entry / kBlockEntries;
-            const std::size_t ahead = i + kBlocksAhead < count ? i + kBlocksAhead : i;
-            const std::uint8_t* const coming = blocks + list[ahead] * block_bytes;
-            for (std::size_t line = 0; line < block_bytes; line += 64) prefetch(coming + line);
-            return fixed.score(blocks + list[i] * block_bytes);
-        };
-        return sieve<Isa>(block_at, count * kBlockEntries, cut, position_at, out, skipped);
+    Candidate* const begin = out;
+    with_query<Isa>(query, [&](const auto& fixed) {
+        for (std::size_t i = 0; i < count; ++i) {
+            const std::size_t block = list[i];
+            const typename Isa::Scores scores = fixed.score(blocks + block * block_bytes);
+            if (!Isa::any_above(scores, cut)) continue;
+            const auto first = position + static_cast<std::uint32_t>(block * kBlockEntries);
+            out += Isa::append(scores, cut, first, out);
+        }
     });
-    prefetch_rows(nearby, position, out, found);
+    const auto found = static_cast<std::size_t>(out - begin);
+    prefetch_rows(nearby, position, begin, found);
     return found;
+}
+
+template <class Isa>
+std::size_t choose_u8i8(const std::uint8_t* blocks, const std::uint16_t* list, std::size_t count,
+                        const ScanQuery& query, std::int32_t cut, std::uint16_t* out) {
+    constexpr unsigned kHalf = 8;
+    const std::size_t block_bytes = query.groups * kGroupSlots * kBlockEntries;
+    std::uint16_t* const begin = out;
+    with_query<Isa>(query, [&](const auto& fixed) {
+        for (std::size_t i = 0; i < count; ++i) {
+            const std::size_t block = list[i];
+            const std::uint32_t mask = Isa::above(fixed.score(blocks + block * block_bytes), cut);
+            for (unsigned half = 0; half < kBlockEntries; half += kHalf) {
+                const std::uint32_t bits = mask >> half & 0xffu;
+                const auto first = static_cast<std::uint16_t>(block * kBlockEntries + half);
+                for (unsigned lane = 0; lane < kHalf; ++lane) {
+                    out[lane] = static_cast<std::uint16_t>(first + kLaneTable.lanes[bits][lane]);
+                }
+                out += kLaneTable.counts[bits];
+            }
+        }
+    });
+    return static_cast<std::size_t>(out - begin);
 }
 
 }  // namespace
