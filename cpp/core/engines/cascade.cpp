@@ -27,6 +27,7 @@ namespace {
 // Tiles between one reading of the log and the next: long enough for the codes asked for to
 // arrive, short enough for the threshold to be up to date.
 constexpr std::size_t kTilesLogged = 4;
+static_assert(kRangeEntries % (kTilesLogged * kTileEntries) == 0);
 
 // Candidates of one query in one tile, neighbours in the log.
 struct Run {
@@ -60,9 +61,11 @@ class Group {
     void search_chunk(std::size_t c, std::span<Passage* const> passages) {
         const Chunk& chunk = store_->chunk(c);
         const std::size_t entries = store_->chunk_entries(c);
-        for (Passage* const passage : passages) passage->enter_chunk(c);
         const std::size_t stride = (passages.size() == 1 ? kTilesLogged : 1) * kTileEntries;
         for (std::size_t first = 0; first < entries; first += stride) {
+            if (first % kRangeEntries == 0) {
+                for (Passage* const passage : passages) passage->enter_range(c, first);
+            }
             logged_ = 0;
             runs_.clear();
             const std::size_t last = std::min(first + stride, entries);

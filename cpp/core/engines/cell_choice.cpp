@@ -10,8 +10,11 @@ namespace {
 
 constexpr std::size_t kNearest = 16;  // cones that are followed down, to get a threshold from
 
-// Reading more than this share of a chunk block by block is slower than reading it in a row.
+// Reading more than this share of a range block by block is slower than reading it in a row.
 constexpr double kMostChosen = 0.6;
+
+// Where three of four ranges had to be read whole, the rest is not even tried.
+constexpr std::size_t kTrials = 4;
 
 // The topmost level has one block of cones a chunk.
 static_assert(kChunkEntries == entries_per_cone(kConeLevels));
@@ -26,7 +29,8 @@ void CellChoice::begin(const Store& store, const Kernels& kernels, const QueryVi
     store_ = &store;
     kernels_ = &kernels;
     query_.prepare(kernels, store.fit(), store.cells(), view, store.largest());
-    dense_ = false;
+    tried_ = 0;
+    whole_ = 0;
 }
 
 std::span<const std::uint32_t> CellChoice::nearest(std::size_t entries) {
@@ -39,47 +43,55 @@ std::span<const std::uint32_t> CellChoice::nearest(std::size_t entries) {
     }
     // Numbers of blocks of 16 cones become numbers of cones, which are blocks one level down.
     for (std::size_t level = kConeLevels; level-- > 0;) {
-        const std::size_t cones = kChunkEntries / entries_per_cone(level);
-        const std::size_t blocks = cones / kBlockEntries;
-        scores_.resize(nearest_.size() * kBlockEntries);
+        const std::size_t blocks = kChunkEntries / entries_per_cone(level) / kBlockEntries;
+        const std::size_t cones = cones_of(store_->size(), level);
         ranked_.clear();
         for (const std::uint32_t block : nearest_) {
-            const std::uint8_t* codes = (*cells.chunk(block / blocks))[level].data() +
-                                        block % blocks * kBlockEntries * slots;
-            kernels_->score_u8i8(codes, kBlockEntries, query_.directions(), scores_.data());
-            for (std::size_t i = 0; i < kBlockEntries; ++i) {
-                const std::size_t cone = block * kBlockEntries + i;
-                if (cone * entries_per_cone(level) >= store_->size()) break;
-                ranked_.push_back({static_cast<std::uint32_t>(cone), scores_[i]});
-            }
+            alignas(64) std::int32_t scores[kBlockEntries];
+            kernels_->score_u8i8((*cells.chunk(block / blocks))[level].data() +
+                                     block % blocks * kBlockEntries * slots,
+                                 kBlockEntries, query_.directions(), scores);
+            rank(scores, block * kBlockEntries, cones, wanted);
         }
-        keep_nearest(wanted);
+        nearest_.clear();
+        for (const Candidate& candidate : ranked_) nearest_.push_back(candidate.position);
+        std::sort(nearest_.begin(), nearest_.end());
     }
     return nearest_;
 }
 
-// The best candidates, in order of position.
-void CellChoice::keep_nearest(std::size_t count) {
-    if (ranked_.size() > count) {
-        const auto nth = ranked_.begin() + static_cast<std::ptrdiff_t>(count);
-        std::nth_element(
-            ranked_.begin(), nth, ranked_.end(), [](const Candidate& a, const Candidate& b) {
-                return a.score > b.score || (a.score == b.score && a.position < b.position);
-            });
-        ranked_.resize(count);
+// Keeps the `wanted` best of the cones seen so far; the first of equals.
+void CellChoice::rank(const std::int32_t* scores, std::size_t first, std::size_t cones,
+                      std::size_t wanted) {
+    constexpr auto kLowest = std::numeric_limits<std::int32_t>::min();
+    Candidate better[2 * kBlockEntries];
+    const std::int32_t bar = ranked_.size() < wanted ? kLowest : ranked_.back().score;
+    const std::size_t count =
+        kernels_->select_i32(scores, std::min(kBlockEntries, cones - first), bar,
+                             static_cast<std::uint32_t>(first), better, nullptr);
+    for (std::size_t i = 0; i < count; ++i) {
+        if (ranked_.size() == wanted) {
+            if (better[i].score <= ranked_.back().score) continue;
+            ranked_.pop_back();
+        }
+        auto place = ranked_.end();
+        while (place != ranked_.begin() && (place - 1)->score < better[i].score) --place;
+        ranked_.insert(place, better[i]);
     }
-    nearest_.clear();
-    for (const Candidate& candidate : ranked_) nearest_.push_back(candidate.position);
-    std::sort(nearest_.begin(), nearest_.end());
 }
 
-bool CellChoice::choose(std::size_t chunk, double threshold, Report& report) {
+bool CellChoice::choose(std::size_t chunk, std::size_t first, double threshold, Report& report) {
     const ChunkCones* cones = store_->cells().chunk(chunk);
-    if (cones == nullptr || dense_ || !query_.aim(threshold)) return false;
-    const std::size_t entries = store_->chunk_entries(chunk);
-    const std::size_t blocks = cones_of(entries, 0);
-    dense_ = !descend(*cones, entries);
-    if (dense_) return false;
+    if (tried_ >= kTrials && 4 * whole_ >= 3 * tried_) return false;
+    if (cones == nullptr || !query_.aim(threshold)) return false;
+    ++tried_;
+    const std::size_t end = std::min(first + kRangeEntries, store_->chunk_entries(chunk));
+    descend(*cones, first, end);
+    const std::size_t blocks = cones_of(end, 0) - first / kBlockEntries;
+    if (static_cast<double>(chosen_count_) > kMostChosen * static_cast<double>(blocks)) {
+        ++whole_;
+        return false;
+    }
     next_ = 0;
     report.cells += chosen_count_;
     if (chosen_count_ < blocks) {
@@ -90,22 +102,24 @@ bool CellChoice::choose(std::size_t chunk, double threshold, Report& report) {
     return true;
 }
 
-// Leaves the blocks in chosen_; false if they are too many.
-bool CellChoice::descend(const ChunkCones& cones, std::size_t entries) {
-    constexpr std::size_t kMost = kChunkEntries / kBlockEntries;
+// Leaves the blocks that can hold an entry which reaches the threshold in chosen_.
+void CellChoice::descend(const ChunkCones& cones, std::size_t first, std::size_t end) {
+    constexpr std::size_t kMost = kRangeEntries / kBlockEntries;
     chosen_.resize(kMost + kBlockEntries);
     next_level_.resize(kMost + kBlockEntries);
-    chosen_[0] = 0;  // blocks of 16 cones to look at
-    chosen_count_ = 1;
-    for (std::size_t level = kConeLevels; level-- > 0;) {
+    // The cones of 4,096 entries are few: those of the range are all looked at.
+    chosen_count_ = 0;
+    for (std::size_t entry = first; entry < end; entry += entries_per_cone(kConeLevels - 1)) {
+        chosen_[chosen_count_++] =
+            static_cast<std::uint16_t>(entry / entries_per_cone(kConeLevels - 1));
+    }
+    for (std::size_t level = kConeLevels - 1; level-- > 0;) {
         chosen_count_ = kernels_->choose_u8i8(cones[level].data(), chosen_.data(), chosen_count_,
                                               query_.scan(), query_.cut(), next_level_.data());
-        const std::size_t end = cones_of(entries, level);
-        while (chosen_count_ != 0 && next_level_[chosen_count_ - 1] >= end) --chosen_count_;
+        const std::size_t last = cones_of(end, level);
+        while (chosen_count_ != 0 && next_level_[chosen_count_ - 1] >= last) --chosen_count_;
         chosen_.swap(next_level_);
     }
-    return static_cast<double>(chosen_count_ * kBlockEntries) <=
-           kMostChosen * static_cast<double>(entries);
 }
 
 std::span<const std::uint16_t> CellChoice::blocks_before(std::size_t end) {

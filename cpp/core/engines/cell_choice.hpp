@@ -11,6 +11,9 @@
 
 namespace hiernorm {
 
+// Entries for which blocks are chosen at a time, by the threshold reached until then.
+inline constexpr std::size_t kRangeEntries = 8192;
+
 class CellChoice {
    public:
     void begin(const Store& store, const Kernels& kernels, const QueryView& view);
@@ -19,23 +22,23 @@ class CellChoice {
     // twice `entries` entries, if there are as many.
     std::span<const std::uint32_t> nearest(std::size_t entries);
 
-    // Chooses the blocks of a chunk that can reach the threshold. False where it is not worth it:
-    // then all of the chunk is to be read.
-    bool choose(std::size_t chunk, double threshold, Report& report);
+    // Chooses the blocks among kRangeEntries of a chunk, from entry `first` on, that can reach the
+    // threshold. False where it is not worth it: then all of them are to be read.
+    bool choose(std::size_t chunk, std::size_t first, double threshold, Report& report);
 
     // The next chosen blocks up to entry `end` of the chunk, as numbers within it.
     std::span<const std::uint16_t> blocks_before(std::size_t end);
 
    private:
-    void keep_nearest(std::size_t count);
-    bool descend(const ChunkCones& cones, std::size_t entries);
+    void rank(const std::int32_t* scores, std::size_t first, std::size_t cones, std::size_t wanted);
+    void descend(const ChunkCones& cones, std::size_t first, std::size_t end);
 
     const Store* store_ = nullptr;
     const Kernels* kernels_ = nullptr;
     ConeQuery query_;
-    bool dense_ = false;  // the chunk before had to be read nearly whole
-    std::vector<std::int32_t> scores_;
-    std::vector<Candidate> ranked_;
+    std::size_t tried_ = 0;  // ranges, and those of them that had to be read whole
+    std::size_t whole_ = 0;
+    std::vector<Candidate> ranked_;  // best first
     std::vector<std::uint32_t> nearest_;
     std::vector<std::uint16_t> chosen_, next_level_;
     std::size_t chosen_count_ = 0;

@@ -42,9 +42,9 @@ void Passage::begin(const Store& store, const Kernels& kernels, const Job& job, 
     }
 }
 
-void Passage::enter_chunk(std::size_t chunk) {
+void Passage::enter_range(std::size_t chunk, std::size_t first) {
     listed_ = uses_cells_ && answer_->results.missing() == 0 &&
-              cells_.choose(chunk, threshold_, answer_->report);
+              cells_.choose(chunk, first, threshold_, answer_->report);
 }
 
 double Passage::proved_slack(const TileNorms& norms) const {

@@ -24,11 +24,12 @@ class Passage {
     void begin(const Store& store, const Kernels& kernels, const Job& job, const float* row,
                Answer& answer);
 
-    // Chooses the blocks of the chunk that scan() will read, where entries lie in cells.
-    void enter_chunk(std::size_t chunk);
+    // Chooses the blocks that scan() will read among the kRangeEntries of a chunk from `first` on,
+    // where entries lie in cells.
+    void enter_range(std::size_t chunk, std::size_t first);
 
     // Step 1 (and 2, on the first tiles): writes the tile's candidates to `out` (room for all),
-    // asks for their minor codes and returns their number. Tiles of a chunk come in order.
+    // asks for their minor codes and returns their number. Tiles of a range come in order.
     std::size_t scan(const Tile& tile, Candidate* out);
 
     // Steps 3 and 4 for candidates of one tile: sift by the present threshold, then tighten stage
@@ -74,7 +75,7 @@ class Passage {
     const Kernels* kernels_ = nullptr;
     double threshold_ = 0.0;  // of the results so far
     bool uses_cells_ = false;
-    bool listed_ = false;  // of the chunk entered, some blocks only
+    bool listed_ = false;  // of the range entered, some blocks only
     bool soft_ = false;
     double beta_ = 0.0;
     Answer* answer_ = nullptr;

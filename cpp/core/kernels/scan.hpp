@@ -9,6 +9,7 @@ namespace hiernorm {
 namespace {
 
 constexpr std::size_t kScanAhead = 2048;  // bytes of codes that are fetched ahead of the scan
+constexpr std::size_t kBlocksAhead = 8;   // listed blocks, of which the first line is fetched ahead
 
 // Appends candidates among 16 known scores; `mask` has a bit per score above the cut.
 inline std::size_t append_candidates(const std::int32_t* scores, std::uint32_t mask,
@@ -156,6 +157,7 @@ std::size_t scan_list_u8i8(const std::uint8_t* blocks, const std::uint16_t* list
     with_query<Isa>(query, [&](const auto& fixed) {
         for (std::size_t i = 0; i < count; ++i) {
             const std::size_t block = list[i];
+            if (i + kBlocksAhead < count) prefetch(blocks + list[i + kBlocksAhead] * block_bytes);
             const typename Isa::Scores scores = fixed.score(blocks + block * block_bytes);
             if (!Isa::any_above(scores, cut)) continue;
             const auto first = position + static_cast<std::uint32_t>(block * kBlockEntries);
