@@ -11,6 +11,12 @@ from torch.nn import functional
 FAR = 10.0
 """Added to the distance of what is no negative; unit vectors are at most 2 apart."""
 
+SOFTNESS = 0.05
+"""Distances that differ by less than a few of these count as near in the ranking loss."""
+
+LEAST_SHARE = 1e-3
+"""Shares of nearer negatives below this are good enough for the ranking loss."""
+
 
 @dataclass(frozen=True)
 class Distances:
@@ -58,6 +64,33 @@ def compare_hardest(anchor: Tensor, positive: Tensor, points: Tensor) -> Distanc
     others = apart + FAR * same
     hardest = torch.minimum(others.amin(dim=1), others.amin(dim=0))
     return Distances(apart.diagonal(), hardest)
+
+
+def ranking_loss(anchor: Tensor, positive: Tensor, points: Tensor) -> Tensor:
+    """Return how many negatives of the whole batch lie nearer than positives do, smoothly.
+
+    A threshold that admits positive i admits the share f_i of the negatives; FPR@95 is the share
+    that 95% of the positives stay below. The loss is the mean of log(f_i + 1/1000): a matter of
+    ratios, so that the few positives that no descriptor could match do not drown the others.
+
+    Parameters
+    ----------
+    anchor, positive
+        Unit descriptors ``(b, d)``.
+    points
+        The point of each row, ``(b,)``; rows of the same point are no negatives of one another.
+
+    Examples
+    --------
+    >>> import torch
+    >>> unit = torch.eye(3)
+    >>> round(ranking_loss(unit, unit, torch.arange(3)).item(), 3)
+    -6.908
+    """
+    apart = distances(anchor @ positive.T)
+    negatives = apart[points[:, None] != points[None, :]]
+    nearer = torch.sigmoid((apart.diagonal()[:, None] - negatives[None, :]) / SOFTNESS)
+    return (nearer.mean(dim=1) + LEAST_SHARE).log().mean()
 
 
 def distances(similarities: Tensor) -> Tensor:

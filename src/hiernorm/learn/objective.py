@@ -10,7 +10,13 @@ from torch.nn import functional
 
 from hiernorm.learn.batches import Batch
 from hiernorm.learn.checkpoint import load_weights, set_weights
-from hiernorm.learn.losses import Distances, compare_hardest, compare_random, distillation_loss
+from hiernorm.learn.losses import (
+    Distances,
+    compare_hardest,
+    compare_random,
+    distillation_loss,
+    ranking_loss,
+)
 from hiernorm.learn.network import HNHardNet
 from hiernorm.learn.settings import Settings
 
@@ -52,15 +58,22 @@ class Objective:
         """
         settings = self._settings
         distances = self._compare(descriptors, points)
-        loss = distances.margin_loss(settings.margin)
+        loss = self._judge(descriptors, points, distances)
         if settings.major_weight:
             majors = [functional.normalize(d[:, : settings.major]) for d in descriptors]
-            on_major = self._compare(majors, points).margin_loss(settings.margin)
+            on_major = self._judge(majors, points, self._compare(majors, points))
             loss = loss + settings.major_weight * on_major
         if taught is not None:
             kept = distillation_loss(descriptors[0] @ descriptors[1].T, taught[0] @ taught[1].T)
             loss = loss + settings.distill_weight * kept
         return loss, distances
+
+    def _judge(
+        self, descriptors: Sequence[Tensor], points: Tensor, distances: Distances
+    ) -> Tensor:
+        if self._settings.loss == "ranking":
+            return ranking_loss(descriptors[0], descriptors[1], points)
+        return distances.margin_loss(self._settings.margin)
 
     def _compare(self, descriptors: Sequence[Tensor], points: Tensor) -> Distances:
         if self._settings.loss == "triplet":

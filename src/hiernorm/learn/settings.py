@@ -8,7 +8,7 @@ from typing import Any
 
 from hiernorm.learn.network import NORMS
 
-LOSSES = ("triplet", "hardest")
+LOSSES = ("triplet", "hardest", "ranking")
 DECAYS = ("none", "linear", "cosine")
 ROTATIONS = ("none", "pca", "lda")
 AUGMENTATIONS = ("flips", "turns", "shifts")
@@ -30,7 +30,9 @@ class Settings:
     init
         Weights to start from: a file, or empty for random ones.
     loss
-        ``"triplet"`` with a random negative, or ``"hardest"`` in the batch (HardNet's own).
+        ``"triplet"`` with a random negative, ``"hardest"`` in the batch (HardNet's own), or
+        ``"ranking"``: how many of the batch's negatives lie nearer than a positive, which is what
+        FPR@95 counts.
     margin, learning_rate, decay, batch
         Of the loss and of Adam; how the learning rate falls to zero; pairs per batch.
     epochs
