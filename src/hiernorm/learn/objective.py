@@ -68,9 +68,7 @@ class Objective:
             loss = loss + settings.distill_weight * kept
         return loss, distances
 
-    def _judge(
-        self, descriptors: Sequence[Tensor], points: Tensor, distances: Distances
-    ) -> Tensor:
+    def _judge(self, descriptors: Sequence[Tensor], points: Tensor, distances: Distances) -> Tensor:
         if self._settings.loss == "ranking":
             return ranking_loss(descriptors[0], descriptors[1], points)
         return distances.margin_loss(self._settings.margin)
