@@ -8,10 +8,12 @@
 namespace hiernorm {
 namespace {
 
-constexpr std::size_t kNearest = 16;  // cones that are followed down, to get a threshold from
+// Cones that are followed down to get a threshold from, and blocks that are read in the end.
+constexpr std::size_t kFollowed = 6;
+constexpr std::size_t kNearest = 16;
 
 // Reading more than this share of a range block by block is slower than reading it in a row.
-constexpr double kMostChosen = 0.6;
+constexpr double kMostChosen = 0.8;
 
 // Where three of four ranges had to be read whole, the rest is not even tried.
 constexpr std::size_t kTrials = 4;
@@ -35,7 +37,7 @@ void CellChoice::begin(const Store& store, const Kernels& kernels, const QueryVi
 
 std::span<const std::uint32_t> CellChoice::nearest(std::size_t entries) {
     const Cells& cells = store_->cells();
-    const std::size_t wanted = std::max(kNearest, 2 * entries / kBlockEntries);
+    const std::size_t blocks_wanted = std::max(kNearest, 2 * entries / kBlockEntries);
     const std::size_t slots = cells.layout().slots();
     nearest_.clear();
     for (std::size_t c = 0; c < store_->chunks(); ++c) {
@@ -45,6 +47,8 @@ std::span<const std::uint32_t> CellChoice::nearest(std::size_t entries) {
     for (std::size_t level = kConeLevels; level-- > 0;) {
         const std::size_t blocks = kChunkEntries / entries_per_cone(level) / kBlockEntries;
         const std::size_t cones = cones_of(store_->size(), level);
+        const std::size_t wanted =
+            level == 0 ? blocks_wanted : blocks_wanted * kFollowed / kNearest;
         ranked_.clear();
         for (const std::uint32_t block : nearest_) {
             alignas(64) std::int32_t scores[kBlockEntries];
