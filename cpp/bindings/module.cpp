@@ -13,11 +13,19 @@ using namespace nanobind::literals;
 namespace hiernorm {
 namespace {
 
-Settings make_settings(std::size_t dim, bool cosine, const std::string& engine, double alpha,
-                       std::optional<bool> cells) {
+Metric metric_called(const std::string& name) {
+    return name == "l2" ? Metric::kL2 : name == "cosine" ? Metric::kCosine : Metric::kInnerProduct;
+}
+
+const char* name_of(Metric metric) {
+    return metric == Metric::kL2 ? "l2" : metric == Metric::kCosine ? "cosine" : "ip";
+}
+
+Settings make_settings(std::size_t dim, const std::string& metric, const std::string& engine,
+                       double alpha, std::optional<bool> cells) {
     Settings settings;
     settings.dim = dim;
-    settings.metric = cosine ? Metric::kCosine : Metric::kInnerProduct;
+    settings.metric = metric_called(metric);
     settings.engine = engine == "cascade" ? EngineKind::kCascade
                       : engine == "paper" ? EngineKind::kPaper
                                           : EngineKind::kExhaustive;
@@ -27,12 +35,16 @@ Settings make_settings(std::size_t dim, bool cosine, const std::string& engine, 
 }
 
 // The fit for `sample` views; its steps are chosen here.
-Fit make_fit(std::size_t dim, std::size_t major, bool cosine, const Matrix<double>& sample,
-             double headroom, std::optional<Matrix<float>> rotation, double rotation_error) {
+Fit make_fit(std::size_t dim, std::size_t major, const std::string& metric,
+             const Matrix<double>& sample, double headroom, std::optional<Matrix<float>> rotation,
+             double rotation_error, const nb::tuple& level) {
     Fit fit;
-    fit.dim = dim;
-    fit.major = major;
-    fit.metric = cosine ? Metric::kCosine : Metric::kInnerProduct;
+    fit.metric = metric_called(metric);
+    fit.dim = dim + fit.levels();
+    fit.major = major + fit.levels();
+    fit.centre = nb::cast<double>(level[0]);
+    fit.weight = nb::cast<double>(level[1]);
+    fit.base_norm = nb::cast<double>(level[2]);
     if (rotation) fit.rotation.assign(rotation->data(), rotation->data() + rotation->size());
     fit.rotation_error = rotation_error;
     choose_steps(fit, sample.data(), sample.shape(0), headroom);
@@ -43,18 +55,21 @@ nb::dict fit_state(const Fit& fit) {
     nb::dict state;
     state["dim"] = fit.dim;
     state["major"] = fit.major;
-    state["cosine"] = fit.metric == Metric::kCosine;
+    state["metric"] = name_of(fit.metric);
     state["entry_tails"] = fit.entry_tails;
     state["major_step"] = fit.major_step;
     state["minor_step"] = fit.minor_step;
     state["tail_step"] = fit.tail_step;
     state["rotation_error"] = fit.rotation_error;
+    state["centre"] = fit.centre;
+    state["weight"] = fit.weight;
+    state["base_norm"] = fit.base_norm;
     return state;
 }
 
 nb::object fit_rotation(const Fit& fit) {
     if (!fit.rotated()) return nb::none();
-    NewArray<float, 2> rotation(fit.dim, fit.dim);
+    NewArray<float, 2> rotation(fit.row_dim(), fit.row_dim());
     std::copy(fit.rotation.begin(), fit.rotation.end(), rotation.data());
     return rotation.to_python();
 }
@@ -63,12 +78,15 @@ Fit restore_fit(const nb::dict& state, std::optional<Matrix<float>> rotation) {
     Fit fit;
     fit.dim = nb::cast<std::size_t>(state["dim"]);
     fit.major = nb::cast<std::size_t>(state["major"]);
-    fit.metric = nb::cast<bool>(state["cosine"]) ? Metric::kCosine : Metric::kInnerProduct;
+    fit.metric = metric_called(nb::cast<std::string>(state["metric"]));
     fit.entry_tails = nb::cast<bool>(state["entry_tails"]);
     fit.major_step = nb::cast<double>(state["major_step"]);
     fit.minor_step = nb::cast<double>(state["minor_step"]);
     fit.tail_step = nb::cast<double>(state["tail_step"]);
     fit.rotation_error = nb::cast<double>(state["rotation_error"]);
+    fit.centre = nb::cast<double>(state["centre"]);
+    fit.weight = nb::cast<double>(state["weight"]);
+    fit.base_norm = nb::cast<double>(state["base_norm"]);
     if (rotation) fit.rotation.assign(rotation->data(), rotation->data() + rotation->size());
     return fit;
 }
@@ -187,10 +205,13 @@ NB_MODULE(_core, m) {
     m.def("use_isa", [](const std::string& name) { use_kernels(name); }, "name"_a);
 
     nb::class_<Fit>(m, "Fit")
-        .def_static("choose", &make_fit, "dim"_a, "major"_a, "cosine"_a, "sample"_a, "headroom"_a,
-                    "rotation"_a.none(), "rotation_error"_a)
+        .def_static("choose", &make_fit, "dim"_a, "major"_a, "metric"_a, "sample"_a, "headroom"_a,
+                    "rotation"_a.none(), "rotation_error"_a, "level"_a)
         .def_static("restore", &restore_fit, "state"_a, "rotation"_a.none())
-        .def_ro("major", &Fit::major)
+        .def_prop_ro("major", [](const Fit& fit) { return fit.major - fit.levels(); })
+        .def_prop_ro(
+            "level",
+            [](const Fit& fit) { return nb::make_tuple(fit.centre, fit.weight, fit.base_norm); })
         .def_ro("entry_tails", &Fit::entry_tails)
         .def_ro("rotation_error", &Fit::rotation_error)
         .def("state", &fit_state)
@@ -199,11 +220,11 @@ NB_MODULE(_core, m) {
     nb::class_<Index>(m, "Index")
         .def(
             "__init__",
-            [](Index* self, std::size_t dim, bool cosine, const std::string& engine, double alpha,
-               std::optional<bool> cells) {
-                new (self) Index(make_settings(dim, cosine, engine, alpha, cells));
+            [](Index* self, std::size_t dim, const std::string& metric, const std::string& engine,
+               double alpha, std::optional<bool> cells) {
+                new (self) Index(make_settings(dim, metric, engine, alpha, cells));
             },
-            "dim"_a, "cosine"_a, "engine"_a, "alpha"_a, "cells"_a.none())
+            "dim"_a, "metric"_a, "engine"_a, "alpha"_a, "cells"_a.none())
         .def("__len__", &Index::size)
         .def_prop_ro("ungrouped", &Index::ungrouped)
         .def_prop_ro("nbytes", &Index::nbytes)

@@ -124,8 +124,10 @@ void Index::check(const float* rows, const std::int64_t* ids, std::size_t count)
 // entries tell more about the others.
 Grouping Index::plan_cells(const GroupingData& data, const std::int64_t* ids) const {
     const bool always = settings_.cells == CellUse::kAlways;
+    // The estimate speaks of inner products: for distances cells have to be asked for.
+    const bool unknown = data.count < kLeastGrouped || settings_.metric == Metric::kL2;
     if (settings_.engine != EngineKind::kCascade || settings_.cells == CellUse::kNever ||
-        (data.count < kLeastGrouped && !always)) {
+        (unknown && !always)) {
         return {};
     }
     Grouping grouping =

@@ -17,16 +17,19 @@ class Fit:
     def choose(
         dim: int,
         major: int,
-        cosine: bool,
+        metric: str,
         sample: _F64,
         headroom: float,
         rotation: _F32 | None,
         rotation_error: float,
+        level: tuple[float, float, float],
     ) -> Fit: ...
     @staticmethod
     def restore(state: dict[str, Any], rotation: _F32 | None) -> Fit: ...
     @property
     def major(self) -> int: ...
+    @property
+    def level(self) -> tuple[float, float, float]: ...
     @property
     def entry_tails(self) -> bool: ...
     @property
@@ -36,7 +39,7 @@ class Fit:
 
 class Index:
     def __init__(
-        self, dim: int, cosine: bool, engine: str, alpha: float, cells: bool | None
+        self, dim: int, metric: str, engine: str, alpha: float, cells: bool | None
     ) -> None: ...
     def __len__(self) -> int: ...
     @property

@@ -25,10 +25,10 @@ void Passage::begin(const Store& store, const Kernels& kernels, const Job& job, 
     beta_ = job.beta;
     mask_ = job.mask;
     answer_ = &answer;
-    threshold_ = answer.results.threshold();
     const Fit& fit = store.fit();
-    exact_.prepare(kernels, fit.metric, row, fit.dim);
+    exact_.prepare(kernels, fit.metric, row, store.dim());
     view_.prepare(kernels, fit, exact_);
+    threshold_ = answer.results.threshold() + view_.offset;
     coded_.prepare(kernels, fit, view_, store.largest(), job.soft);
     finalists_.clear();
     seeds_.clear();
@@ -66,7 +66,7 @@ void Passage::skip_scores(std::int32_t largest, const TileNorms& norms) {
 void Passage::settle_row(std::uint32_t position) {
     answer_->results.offer({exact_.score(store_->row(position)), store_->id(position)});
     ++answer_->report.settled;
-    threshold_ = answer_->results.threshold();
+    threshold_ = answer_->results.threshold() + view_.offset;
 }
 
 void Passage::prefetch_row(std::uint32_t position) const {
@@ -335,7 +335,7 @@ void Passage::weigh(const TileNorms& norms, std::size_t count, bool minor_read) 
         const double codes = coded_.major_bound(contender.major);
         double bound = minor_read ? contender.bound : codes + proved_slack(norms);
         double width = 2.0 * (slack + coded_.coded_slack(norms));
-        if (!fit.rotated()) {
+        if (!fit.rotated() && fit.levels() == 0) {
             const double coded_part = codes + coded_.coded_slack(norms);
             const double exact = exact_.major_product(store_->row(contender.position), fit.major);
             const double margin = coded_.margin(norms);
@@ -371,6 +371,7 @@ void Passage::settle() {
         if (i + kRowsAhead < finalists_.size()) prefetch_row(finalists_[i + kRowsAhead].position);
         settle_row(finalists_[i].position);
     }
+    report.skipped_bound -= view_.offset;
 }
 
 }  // namespace hiernorm

@@ -75,7 +75,7 @@ class Passage {
     // First what every scan reads.
     const Store* store_ = nullptr;
     const Kernels* kernels_ = nullptr;
-    double threshold_ = 0.0;  // of the results so far
+    double threshold_ = 0.0;  // of the results so far, in the units of bounds: plus the offset
     bool uses_cells_ = false;
     bool soft_ = false;
     double beta_ = 0.0;

@@ -10,9 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hiernorm import _core
-from hiernorm.fitting import choose_fit
+from hiernorm.fitting import choose_fit, majors_of, rotation_of
 from hiernorm.reference import Float32Array, Float64Array, Int64Array
-from hiernorm.rotation import Rotation
 from hiernorm.settings import Settings
 from hiernorm.storage.manifest import FileRecord
 from hiernorm.storage.tensors import TensorWriter
@@ -105,31 +104,22 @@ class _Coder:
     """The fit of a segment, the order of its entries, and their codes."""
 
     def __init__(self, settings: Settings, ids: Int64Array, rows: Float32Array) -> None:
-        self.fit = choose_fit(rows, settings.major, rotate=settings.rotates, cosine=settings.cosine)
-        matrix = self.fit.rotation()
-        self._rotation = None if matrix is None else Rotation(matrix, self.fit.rotation_error)
+        self.fit = choose_fit(rows, settings.major, rotate=settings.rotates, metric=settings.metric)
+        self._rotation = rotation_of(self.fit)
         self._core = _core.Index(
-            settings.dim, settings.cosine, "cascade", float(settings.alpha or 0.0), settings.cells
+            settings.dim, settings.metric, "cascade", float(settings.alpha or 0.0), settings.cells
         )
         self._core.set_fit(self.fit)
         self._entries = len(ids)
-        self.order: Order | None = self._core.group(rows, self._majors(rows), ids)
+        self.order: Order | None = self._core.group(
+            rows, majors_of(self.fit, self._rotation, rows, settings.metric == "l2"), ids
+        )
         self._cells = 0 if self.order is None else len(_core.written_cells(self._core)[0])
-
-    def _majors(self, rows: Float32Array) -> Float32Array:
-        majors = np.empty((len(rows), self.fit.major), np.float32)
-        for first in range(0, len(rows), PART):
-            part = rows[first : first + PART]
-            majors[first : first + PART] = (
-                part[:, : self.fit.major]
-                if self._rotation is None
-                else self._rotation.leading(part, self.fit.major)
-            )
-        return majors
 
     def tensors(self) -> dict[str, tuple[str, tuple[int, ...]]]:
         """What is written beside ids and rows. Stages first: something must follow them."""
-        n, d, major = self._entries, self._core_dim(), self.fit.major
+        state = self.fit.state()  # with the level of l2, which the major here counts too
+        n, d, major = self._entries, state["dim"], state["major"]
         slots = -(-(major + int(self.fit.entry_tails)) // GROUP) * GROUP
         blocks = -(-n // BLOCK)
         found: dict[str, tuple[str, tuple[int, ...]]] = {
@@ -146,9 +136,6 @@ class _Coder:
         if self._rotation is not None:
             found["rotation"] = ("F32", self._rotation.matrix.shape)
         return found
-
-    def _core_dim(self) -> int:
-        return int(self.fit.state()["dim"])
 
     def encode(self, at: int, ids: Int64Array, rows: Float32Array, chunk_end: int) -> None:
         """Make the codes of the entries at position ``at`` and behind."""

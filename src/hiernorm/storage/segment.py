@@ -17,7 +17,7 @@ from hiernorm.storage.errors import DamagedError, FormatVersionError
 from hiernorm.storage.manifest import FileRecord, Parameters
 from hiernorm.storage.tensors import TensorFile
 
-FIT_NUMBERS = ("major_step", "minor_step", "tail_step")
+FIT_NUMBERS = ("major_step", "minor_step", "tail_step", "weight")
 
 
 def map_file(folder: Path, record: FileRecord) -> TensorFile:
@@ -108,10 +108,14 @@ class Segment:
             index = _core.SegmentIndex(like, None, self.ids, self.rows)
             index.attach(None, [], None, None, None, None, 0.0)
             return index
+        l2 = self.description["metric"] == "l2"
         d, major = self.rows.shape[1], state["major"]
-        if state["dim"] != d or not isinstance(major, int) or not 1 <= major < d:
+        views = d + int(l2)
+        if state["dim"] != views or not isinstance(major, int) or not 1 + int(l2) <= major < views:
             raise ValueError(f"a major of {major!r} of {state['dim']!r} dimensions")
-        for name in FIT_NUMBERS:
+        if state["metric"] != self.description["metric"]:
+            raise ValueError(f"codes for metric {state['metric']!r}")
+        for name in (*FIT_NUMBERS, "base_norm") if l2 else FIT_NUMBERS:
             if not (math.isfinite(state[name]) and state[name] > 0):
                 raise ValueError(f"{name} is {state[name]!r}")
         has = self.file.header.tensors
@@ -121,7 +125,7 @@ class Segment:
             self.file.bytes_from("major_codes", 0),
             [
                 self.file.bytes_from(f"minor_codes.{stage}", encoding.STAGE_BYTES)
-                for stage in range(len(encoding.stage_sizes(d, major)))
+                for stage in range(len(encoding.stage_sizes(views, major)))
             ],
             self._numbers("norms", (-(-len(self) // encoding.TILE), 8)),
             *(self._cells(major) if "cell_starts" in has else (None, None, None, 0.0)),

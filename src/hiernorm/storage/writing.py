@@ -36,7 +36,7 @@ class Writer:
         self._parameters = read_manifest(path).parameters
         settings = self.settings(None)
         self.like = _core.Index(
-            settings.dim, settings.cosine, "cascade", float(settings.alpha or 0.0), settings.cells
+            settings.dim, settings.metric, "cascade", float(settings.alpha or 0.0), settings.cells
         )
 
     def settings(self, threads: int | None) -> Settings:
