@@ -114,9 +114,8 @@ class Insertion:
 
     def _insert(self, ids: Int64Array, rows: Float32Array) -> None:
         in_order = np.sort(ids)
-        again = np.flatnonzero(np.diff(in_order) == 0)
-        if len(again):
-            raise ValueError(f"id {in_order[again[0]]} is given twice")
+        again = in_order[1:] == in_order[:-1]
+        _refuse(in_order[1:], again, "is given twice")
         # An id of an earlier segment of this very insertion, come again while it was in the spool.
         new = self._transaction.parts[self._first_new :]
         _refuse(ids, _any_of(part.holds(ids) for part in new), "is given twice")
