@@ -18,9 +18,10 @@ Model = dict[int, Float32Array]
 
 
 @contextmanager
-def small_segments(entries: int = 64, coded: int = 4) -> Iterator[None]:
-    """Segments of few entries, which have codes all the same."""
+def small_segments(entries: int = 64, coded: int = 4, cells: bool | None = None) -> Iterator[None]:
+    """Segments of few entries, which have codes, and cells if asked for, all the same."""
     with (
+        mock.patch("hiernorm.storage.manifest.CELLS", cells),
         mock.patch("hiernorm.storage.transaction.SEGMENT_VALUES", entries * MAJOR),
         mock.patch("hiernorm.storage.encoding.LEAST_CODED", coded),
     ):

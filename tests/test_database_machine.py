@@ -14,8 +14,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 import hiernorm
 from database_support import (
-    D,
     QUERIES,
+    D,
     Model,
     arrays_of,
     assert_equals_model,
@@ -36,11 +36,13 @@ class DatabaseMachine(RuleBasedStateMachine):
     """One writer, a second handle that reads an older generation, and the model of each."""
 
     @initialize(
-        kind=st.sampled_from(["hn", "plain"]), metric=st.sampled_from(["ip", "cosine", "l2"])
+        kind=st.sampled_from(["hn", "plain"]),
+        metric=st.sampled_from(["ip", "cosine", "l2"]),
+        cells=st.sampled_from([None, True]),
     )
-    def begin(self, kind: str, metric: str) -> None:
+    def begin(self, kind: str, metric: str, cells: bool | None) -> None:
         self.folder = Path(tempfile.mkdtemp())
-        self.small = small_segments(entries=16)
+        self.small = small_segments(entries=16, cells=cells)
         self.small.__enter__()
         self.metric = metric
         self.db = create(self.folder / "db", kind, metric)

@@ -17,6 +17,8 @@ MANIFEST = "manifest.json"
 FORMAT = "hiernorm database"
 VERSION = 1
 MOST_BYTES = 1 << 26
+CELLS: bool | None = None
+"""Cells where they pay; tests have them everywhere."""
 FILE_NAME = re.compile(r"[a-z]+-[0-9]+-[0-9]+\.safetensors")
 DIGEST = re.compile(r"[0-9a-f]{64}")
 
@@ -33,7 +35,7 @@ class Parameters:
     def settings(self, threads: int | None = None) -> Settings:
         """The same, checked, as an index takes them."""
         return Settings(
-            self.dim, self.major, self.alpha, self.metric, "cascade", cells=None, threads=threads
+            self.dim, self.major, self.alpha, self.metric, "cascade", cells=CELLS, threads=threads
         )
 
 
