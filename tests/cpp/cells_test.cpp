@@ -40,8 +40,11 @@ std::vector<std::int64_t> scattered_ids(std::size_t count) {
 }
 
 ConeVectors vectors_of(const std::vector<float>& rows, bool entry_tails = false) {
-    return cone_vectors(
-        {rows.data(), kDim, rows.data(), kDim, kMajor, rows.size() / kDim, false, entry_tails});
+    Fit fit;
+    fit.dim = kDim;
+    fit.major = kMajor;
+    fit.entry_tails = entry_tails;
+    return cone_vectors({fit, rows.data(), rows.data(), kDim, rows.size() / kDim});
 }
 
 TEST(a_grouping_is_a_permutation) {
