@@ -54,7 +54,7 @@ class DatabaseMachine(RuleBasedStateMachine):
     def teardown(self) -> None:
         if hasattr(self, "small"):
             self.small.__exit__(None, None, None)
-            shutil.rmtree(self.folder)
+            shutil.rmtree(self.folder, ignore_errors=True)
 
     @rule(ids=ids_of_pool, seed=seeds)
     def add(self, ids: list[int], seed: int) -> None:
