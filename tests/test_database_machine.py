@@ -149,4 +149,4 @@ class TestDatabase(DatabaseMachine.TestCase):  # type: ignore[name-defined,misc]
 
 @pytest.mark.long
 class TestDatabaseForLong(DatabaseMachine.TestCase):  # type: ignore[name-defined,misc]
-    settings = settings(max_examples=2000, stateful_step_count=50, derandomize=False)
+    settings = settings(max_examples=500, stateful_step_count=50, derandomize=False)
