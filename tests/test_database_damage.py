@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -28,6 +29,8 @@ from database_support import (
 from hiernorm.storage.errors import DamagedError
 from hiernorm.storage.manifest import FileRecord, read_manifest
 from hiernorm.storage.tensors import TensorFile, TensorWriter, read_header
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="mapped files cannot be changed there")
 
 
 @pytest.fixture(autouse=True)

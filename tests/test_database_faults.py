@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -24,6 +25,7 @@ from database_support import (
 )
 from faulty_disk import Disk, FailingCalls, ShortWrites
 
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="mapped files cannot be removed there")
 FILES_OS = "hiernorm.storage.files.os"
 Change = Callable[[hiernorm.Database], object]
 

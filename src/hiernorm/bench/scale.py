@@ -84,6 +84,7 @@ def run_build(path: Path, entries: int, seed: int) -> dict[str, Any]:
     making_per_entry = (time.perf_counter() - making) / min(entries, 4 * PIECE)
     before = memory("RssAnon")
     watch = MemoryWatch()
+    bystanders = Bystanders()
     start = time.perf_counter()
     db = hiernorm.Database.create(path, DIM, major=MAJOR, alpha=ALPHA)
     db.add(make_pieces(entries, seed), progress=lambda done, _: _say(f"{done:,} of {entries:,}"))
@@ -93,6 +94,7 @@ def run_build(path: Path, entries: int, seed: int) -> dict[str, Any]:
         "seconds_of_making_vectors": making_per_entry * entries,
         "bytes_before": before,
         "peak_bytes": watch.stop(),
+        "share_of_other_processes": bystanders.share(),
         **db.info(),
     }
 
@@ -101,6 +103,7 @@ def run_search(path: Path, seed: int) -> dict[str, Any]:
     """Open, search for the first time and many times more."""
     queries = make_queries(seed)
     _forget(path)
+    bystanders = Bystanders()
     before = memory("RssAnon")
     start = time.perf_counter()
     db = hiernorm.Database.open(path)
@@ -136,6 +139,7 @@ def run_search(path: Path, seed: int) -> dict[str, Any]:
         "anonymous_bytes": memory("RssAnon"),
         "anonymous_bytes_before": before,
         "mapped_bytes_resident": memory("RssFile"),
+        "share_of_other_processes": bystanders.share(),
         "checked_queries": _check(db, queries[:CHECKED]),
     }
 
@@ -196,7 +200,6 @@ def main(entries: int, seed: int, path: Path, out: Path, keep: bool, step: str |
         return
     shutil.rmtree(path, ignore_errors=True)
     path.parent.mkdir(parents=True, exist_ok=True)
-    bystanders = Bystanders()
     built = _in_a_process_of_its_own("build", path, entries, seed)
     report = {
         "entries": entries,
@@ -206,7 +209,6 @@ def main(entries: int, seed: int, path: Path, out: Path, keep: bool, step: str |
         "k": K,
         "build": {**built, "path": path.name},
         "search": _in_a_process_of_its_own("search", path, entries, seed),
-        "share_of_other_processes": bystanders.share(),
         "machine": describe_machine(),
     }
     if not keep:

@@ -32,6 +32,7 @@ def find_damage(folder: Path, like: _core.Index) -> Iterator[str]:
         try:
             view = open_view(folder, record, manifest, like, {})
             files = [view.segment.file]
+            view.segment.index  # noqa: B018  (what a search would refuse)
             if record.tombstones is not None:
                 files.append(map_file(folder, record.tombstones))
         except (DatabaseError, OSError) as error:

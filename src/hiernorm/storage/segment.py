@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -35,9 +36,10 @@ def map_file(folder: Path, record: FileRecord) -> TensorFile:
 class Segment:
     """Entries that never change: ids, rows and codes of one file.
 
-    What is checked here takes the same time for any number of entries: the header and its digest,
-    shapes, and the small tables that the core trusts for its addresses. Whether ids, rows and codes
-    are those that were written is for ``Database.verify``.
+    What is checked when it is opened takes the same time for any number of entries: the header, its
+    digest, and shapes. What the core is told beside them, a few numbers per tile of entries, is
+    checked when the first search asks for :attr:`index`. Whether ids, rows, codes and cones are
+    those that were written is for ``Database.verify``.
 
     Attributes
     ----------
@@ -45,8 +47,6 @@ class Segment:
         ``(n,)`` and ``(n, d)``, mapped, in the order of the file.
     sorted_ids, sorted_positions
         ``(n,)``: the ids in ascending order, and where their entries are.
-    index
-        What the core searches.
     """
 
     def __init__(
@@ -62,8 +62,13 @@ class Segment:
         self.sorted_positions: npt.NDArray[np.uint32] = self._array(
             "sorted_positions", np.uint32, (n,)
         )
+        self._like = like
+
+    @cached_property
+    def index(self) -> _core.SegmentIndex:
+        """What the core searches."""
         try:
-            self.index = self._attach(like)
+            return self._attach(self._like)
         except (ValueError, RuntimeError, TypeError, KeyError) as error:
             raise DamagedError(f"{self.file.path}: {error}") from None
 

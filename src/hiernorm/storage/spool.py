@@ -26,7 +26,6 @@ class Spool:
         self._rows: list[Float32Array] = []
         self._path: Path | None = None
         self._descriptor = -1
-        self._dropped = 0
         self._spooled = 0
         self._waiting = 0
 
@@ -42,7 +41,7 @@ class Spool:
         self._forget_file()
 
     def __len__(self) -> int:
-        return self._spooled + self._waiting - self._dropped
+        return self._spooled + self._waiting
 
     def append(self, ids: Int64Array, rows: Float32Array) -> None:
         """Take in entries; the arrays must not change afterwards."""
@@ -80,26 +79,18 @@ class Spool:
             return self._rows[0]
         if self._waiting:
             self._spill()
-        mapped: Float32Array = np.memmap(
-            self._path, np.float32, "r", shape=(self._spooled, self._dim)
-        )
-        return mapped[self._dropped :]
+        return np.memmap(self._path, np.float32, "r", shape=(self._spooled, self._dim))
 
     def drop(self, count: int) -> None:
-        """Forget the first ``count`` entries."""
-        rest = self.ids[count:]
-        if self._path is None:
-            self._rows = [self.rows[count:]]
-            self._waiting -= count
-        else:
-            self._dropped += count
-            if self._dropped == self._spooled:
-                self._forget_file()
-        self._ids = [rest]
+        """Forget the first ``count`` entries; the others are few and go back to memory."""
+        self._ids = [self.ids[count:].copy()]
+        self._rows = [np.array(self.rows[count:])]
+        self._forget_file()
+        self._waiting = len(self._ids[0])
 
     def _forget_file(self) -> None:
         if self._path is not None:
             os.close(self._descriptor)
             files.remove_file(self._path)
         self._path = None
-        self._dropped = self._spooled = 0
+        self._spooled = 0

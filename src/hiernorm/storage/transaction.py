@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -56,17 +57,17 @@ class Part:
             found[found] = self.mask[positions[found]]
         return found
 
-    def pieces(self, spool: Spool) -> None:
-        """Append the live entries to a spool."""
+    def pieces(self) -> Iterator[tuple[Int64Array, Float32Array]]:
+        """Ids and rows of the live entries, some at a time."""
         segment = self.view.segment
         mask = self.view.mask() if self.mask is None else self.mask
         for first in range(0, len(segment), PIECE):
             part = slice(first, first + PIECE)
             keep = mask[part]
             if keep.all():
-                spool.append(segment.ids[part], segment.rows[part])
+                yield segment.ids[part], segment.rows[part]
             elif keep.any():
-                spool.append(segment.ids[part][keep], segment.rows[part][keep])
+                yield segment.ids[part][keep], segment.rows[part][keep]
 
 
 class Transaction:
@@ -122,7 +123,8 @@ class Transaction:
             return
         with Spool(self._folder, self._settings.dim) as spool:
             for part in reversed(folded):
-                part.pieces(spool)
+                for piece in part.pieces():
+                    spool.append(*piece)
             spool.append(ids, rows)
             self._write(spool.ids, spool.rows, progress)
 
@@ -131,8 +133,9 @@ class Transaction:
         parts, self.parts = self.parts, []
         with Spool(self._folder, self._settings.dim) as spool:
             for part in parts:
-                part.pieces(spool)
-                self._drain(spool, self.most_entries, progress)
+                for piece in part.pieces():
+                    spool.append(*piece)
+                    self._drain(spool, self.most_entries, progress)
             self._drain(spool, 1, progress)
 
     def _drain(self, spool: Spool, least: int, progress: Progress | None) -> None:

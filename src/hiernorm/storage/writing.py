@@ -46,8 +46,13 @@ class Writer:
     @contextmanager
     def _transaction(self, state: State) -> Iterator[Transaction]:
         """A transaction on the newest generation; whoever gets it commits."""
-        with self._turn, self._explained(), WriterLock(self._path, self._lock_timeout):
+        with (
+            self._turn,
+            self._explained() as before,
+            WriterLock(self._path, self._lock_timeout),
+        ):
             base = open_state(self._path, self.like, state)
+            before.append(base.manifest.generation)
             try:
                 yield Transaction(self._path, base, self.settings(None), self.like)
             except BaseException:
@@ -60,17 +65,23 @@ class Writer:
             remove_leftovers(self._path, open_state(self._path, self.like, base))
 
     @contextmanager
-    def _explained(self) -> Iterator[None]:
-        """Say of an error of the disk what it means for the database."""
+    def _explained(self) -> Iterator[list[int]]:
+        """Say of an error of the disk what it means for the database.
+
+        Yields a list for the generation from which the change sets out.
+        """
+        before: list[int] = []
         try:
-            before = read_manifest(self._path).generation
-            yield
+            yield before
         except OSError as error:
             name = error.filename
             ours = name is None or Path(os.fsdecode(name)).parent == self._path
             if error.errno is None or not ours:
                 raise
-            changed = read_manifest(self._path).generation != before
+            changed = False
+            if before:
+                with suppress(OSError, DatabaseError):
+                    changed = read_manifest(self._path).generation != before[0]
             what = "changed, but the disk did not confirm it" if changed else "not changed"
             raise OSError(
                 error.errno, f"{self._path} was {what}: {os.strerror(error.errno)}"
