@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "cone.hpp"
+#include "level.hpp"
+#include "sphere_kmeans.hpp"
 
 namespace hiernorm {
 namespace {
@@ -17,7 +19,8 @@ constexpr std::size_t kBlocks = 1024;                       // sampled
 constexpr std::size_t kRounds = 20;
 constexpr std::size_t kNeighbours = 4;  // by their cones' vectors, among which the nearest is
 
-double product(const float* a, const float* b, std::size_t count) {
+template <class T>
+double product(const T* a, const float* b, std::size_t count) {
     double sum = 0.0;
     for (std::size_t j = 0; j < count; ++j) sum += double{a[j]} * double{b[j]};
     return sum;
@@ -29,7 +32,7 @@ class Trial {
         : vectors_(vectors), data_(data), layout_{vectors.dims} {
         for (std::size_t i = 0; i < data.count; ++i) {
             norm_ = std::max(norm_, vectors.norms[i]);
-            tail_ = std::max(tail_, tail_of(i));
+            tail_ = std::max(tail_, vectors.tails[i]);
         }
         const std::size_t blocks = (data.count - grouping.lead) / kBlockEntries;
         const std::size_t sampled = std::min(blocks, kBlocks);
@@ -50,17 +53,17 @@ class Trial {
 
     // The share of the blocks whose cone can hold the probe's neighbour.
     double read_share(std::size_t probe) {
-        const double tail = data_.entry_tails ? 0.0 : tail_of(probe) * tail_;
-        const double most = vectors_.norms[probe] * norm_;
+        const double size = ask(probe);
+        const double tail = doubled() * vectors_.tails[probe] * tail_;
+        const double most = size * norm_;
         const double need = most > 0.0 ? (neighbour_score(probe) - tail) / most : 0.0;
         if (!(need > 0.0)) return 1.0;
         const double cosine = std::min(need, 1.0);
         const double sine = std::sqrt(1.0 - cosine * cosine);
-        const float* unit = vectors_.units.data() + probe * layout_.dims;
         std::size_t read = 0, cones = 0;
         for (auto cone = cones_.begin(); cone != cones_.end(); ++cones) {
             double score = -cosine * cone[layout_.cosine_slot()] + sine * cone[layout_.sine_slot()];
-            for (std::size_t j = 0; j < layout_.dims; ++j) score += double{unit[j]} * cone[j];
+            for (std::size_t j = 0; j < layout_.dims; ++j) score += query_[j] * cone[j];
             read += score >= 0.0 ? 1 : 0;
             cone += static_cast<std::ptrdiff_t>(layout_.slots());
         }
@@ -68,25 +71,42 @@ class Trial {
     }
 
    private:
-    const float* row(std::size_t i) const { return data_.rows + i * data_.dim; }
+    const float* row(std::size_t i) const { return data_.rows + i * data_.fit.row_dim(); }
+    double doubled() const { return data_.fit.levels() != 0 ? 2.0 : 1.0; }
 
-    double scale(std::size_t i) const {
-        return data_.cosine ? 1.0 / std::sqrt(product(row(i), row(i), data_.dim)) : 1.0;
+    // Makes the probe the query, as a unit vector, and returns its norm; see level.hpp.
+    double ask(std::size_t probe) {
+        query_.resize(layout_.dims);
+        for (std::size_t j = 0; j < layout_.dims; ++j) {
+            query_[j] = doubled() * vectors_.norms[probe] *
+                        double{vectors_.units[probe * layout_.dims + j]};
+        }
+        if (data_.fit.levels() != 0) query_[data_.fit.major - 1] = data_.fit.weight;
+        double squares = 0.0;
+        for (const double value : query_) squares += value * value;
+        make_unit(query_.data(), layout_.dims);
+        return std::sqrt(squares);
     }
 
-    double tail_of(std::size_t i) const {
-        if (data_.entry_tails) return 0.0;
-        const double squares = data_.cosine ? 1.0 : product(row(i), row(i), data_.dim);
-        return std::sqrt(std::max(0.0, squares - vectors_.norms[i] * vectors_.norms[i]));
+    // In the units of bounds.
+    double score_of(std::size_t probe, std::size_t entry) const {
+        const std::size_t dim = data_.fit.row_dim();
+        const double score = product(row(probe), row(entry), dim);
+        const double squares = product(row(entry), row(entry), dim);
+        switch (data_.fit.metric) {
+            case Metric::kCosine:
+                return score / std::sqrt(squares * product(row(probe), row(probe), dim));
+            case Metric::kL2: return 2.0 * score + data_.fit.weight * level_of(data_.fit, squares);
+            default: return score;
+        }
     }
 
     double neighbour_score(std::size_t probe) {
-        const float* unit = vectors_.units.data() + probe * layout_.dims;
         nearest_.clear();
         for (std::size_t i = 0; i < data_.count; ++i) {
             if (i == probe) continue;
             const double score =
-                product(unit, vectors_.units.data() + i * layout_.dims, layout_.dims) *
+                product(query_.data(), vectors_.units.data() + i * layout_.dims, layout_.dims) *
                 vectors_.norms[i];
             if (nearest_.size() == kNeighbours && score <= nearest_.back().score) continue;
             if (nearest_.size() == kNeighbours) nearest_.pop_back();
@@ -95,10 +115,7 @@ class Trial {
             nearest_.insert(place, {score, i});
         }
         double best = -HUGE_VAL;
-        for (const Near& near : nearest_) {
-            best = std::max(best, product(row(probe), row(near.entry), data_.dim) *
-                                      scale(near.entry) * scale(probe));
-        }
+        for (const Near& near : nearest_) best = std::max(best, score_of(probe, near.entry));
         return best;
     }
 
@@ -113,6 +130,7 @@ class Trial {
     double norm_ = 0.0;
     double tail_ = 0.0;
     std::vector<std::int8_t> cones_;
+    std::vector<double> query_;
     std::vector<Near> nearest_;
 };
 

@@ -29,6 +29,20 @@ constexpr std::size_t entries_per_cone(std::size_t level) {
 // The cones over one chunk, level by level, as codes in blocks of 16 cones.
 using ChunkCones = std::array<Buffer<std::uint8_t>, kConeLevels>;
 
+using LevelPointers = std::array<const std::uint8_t*, kConeLevels>;
+
+ConeLayout cone_layout(const Fit& fit);
+
+// Bytes of the blocks of 16 cones over the first `entries` of a level.
+std::size_t cone_bytes(const ConeLayout& layout, std::size_t level, std::size_t entries);
+
+// The largest over all members of cones.
+struct ConeNorms {
+    double norm = 0.0;  // of what the cone is drawn around
+    double tail = 0.0;  // of the minor
+    double view_error = 0.0;
+};
+
 class Cells {
    public:
     // Entries that can be seen and lie in cones of their own.
@@ -40,11 +54,7 @@ class Cells {
     }
     const ConeLayout& layout() const { return layout_; }
 
-    // The largest over all members: the norm of what the cone is drawn around, the norm of the
-    // minor, the error of a view.
-    double norm() const { return norm_; }
-    double tail() const { return tail_; }
-    double view_error() const { return view_error_; }
+    const ConeNorms& norms() const { return norms_; }
 
     // The entries to be written at `first` (a multiple of 16) to `end` come in groups.
     void plan(const Fit& fit, std::size_t first, std::size_t end);
@@ -58,6 +68,16 @@ class Cells {
 
     // Shows the first `entries`; cannot fail.
     void show(std::size_t entries);
+
+    // For a file: copies the cones over the first `entries`, cone_bytes() of them; those of entries
+    // in no group are open.
+    void copy_cones(std::size_t level, std::size_t entries, std::uint8_t* out) const;
+
+    // Brings them back: all entries were grouped at once, whole blocks of them. The codes stay
+    // where they are, aligned to 64 bytes; codes that were tampered with rule out what they should
+    // not, but lead nowhere else.
+    void borrow(const Fit& fit, const LevelPointers& cones, const ConeNorms& norms,
+                std::size_t entries);
 
     std::size_t nbytes() const;
 
@@ -77,9 +97,7 @@ class Cells {
     std::size_t grouped_ = 0;
     Range planned_{};
     std::vector<Range> closed_;  // the grouped additions, whole blocks of each
-    double norm_ = 0.0;
-    double tail_ = 0.0;
-    double view_error_ = 0.0;
+    ConeNorms norms_;
     std::vector<std::unique_ptr<ChunkCones>> chunks_;
     std::vector<float> units_;  // of the 4,096 entries under way: blocks[dim][entry]
 };

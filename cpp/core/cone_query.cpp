@@ -27,14 +27,14 @@ void ConeQuery::prepare(const Kernels& kernels, const Fit& fit, const Cells& cel
     direction.assign(view.values.begin(),
                      view.values.begin() + static_cast<std::ptrdiff_t>(fit.major));
     double norm = view.major_norm;
-    slack_ = view.margin * largest.norm + view.major_norm * cells.view_error();
+    slack_ = view.margin * largest.norm + view.major_norm * cells.norms().view_error;
     if (fit.entry_tails) {
         direction.push_back(view.minor_norm);
         norm = std::sqrt(view.major_norm * view.major_norm + view.minor_norm * view.minor_norm);
     } else {
-        slack_ += view.minor_norm * cells.tail();
+        slack_ += view.minor_norm * cells.norms().tail;
     }
-    norm_ = norm * cells.norm() * kRoundUp;
+    norm_ = norm * cells.norms().norm * kRoundUp;
     const double inverse = norm > 0.0 ? 1.0 / norm : 0.0;
     double largest_pair = 1.0;  // the angle's slots
     for (double& value : direction) value *= inverse;

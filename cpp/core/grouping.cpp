@@ -5,7 +5,9 @@
 #include <cmath>
 #include <numeric>
 
+#include "cells.hpp"
 #include "kernels/kernels.hpp"
+#include "level.hpp"
 #include "packing.hpp"
 #include "sphere_kmeans.hpp"
 
@@ -56,22 +58,36 @@ void arrange(const std::vector<float>& units, std::size_t dims,
 }  // namespace
 
 ConeVectors cone_vectors(const GroupingData& data) {
+    const Fit& fit = data.fit;
+    const std::size_t dim = fit.row_dim(), major = fit.major - fit.levels();
     ConeVectors vectors;
-    vectors.dims = data.major + (data.entry_tails ? 1 : 0);
+    vectors.dims = cone_layout(fit).dims;
     vectors.units.resize(data.count * vectors.dims);
     vectors.norms.resize(data.count);
+    vectors.tails.resize(data.count);
     std::vector<double> values(vectors.dims);
     for (std::size_t i = 0; i < data.count; ++i) {
-        const float* row = data.rows + i * data.dim;
-        double squares = 0.0, major_squares = 0.0;
-        for (std::size_t j = 0; j < data.dim; ++j) squares += double{row[j]} * double{row[j]};
-        for (std::size_t j = 0; j < data.major; ++j) {
+        const float* row = data.rows + i * dim;
+        double squares = 0.0, major_squares = 0.0, level = 0.0;
+        for (std::size_t j = 0; j < dim; ++j) squares += double{row[j]} * double{row[j]};
+        for (std::size_t j = 0; j < major; ++j) {
             values[j] = data.majors[i * data.stride + j];
             major_squares += values[j] * values[j];
         }
-        const double scale = data.cosine && squares > 0.0 ? 1.0 / std::sqrt(squares) : 1.0;
-        if (data.entry_tails) values.back() = std::sqrt(std::max(0.0, squares - major_squares));
-        vectors.norms[i] = scale * std::sqrt(data.entry_tails ? squares : major_squares);
+        if (fit.levels() != 0) {
+            level = level_of(fit, squares);
+            values[major] = level;
+        }
+        const bool cosine = fit.metric == Metric::kCosine;
+        const double scale = cosine && squares > 0.0 ? 1.0 / std::sqrt(squares) : 1.0;
+        const double tail = std::sqrt(std::max(0.0, squares - major_squares));
+        if (fit.entry_tails) {
+            values.back() = tail;
+        } else {
+            vectors.tails[i] = scale * tail;
+        }
+        vectors.norms[i] =
+            scale * std::sqrt((fit.entry_tails ? squares : major_squares) + level * level);
         make_unit(values.data(), vectors.dims);
         for (std::size_t j = 0; j < vectors.dims; ++j) {
             vectors.units[i * vectors.dims + j] = static_cast<float>(values[j]);

@@ -6,18 +6,17 @@
 #include <cstdint>
 #include <vector>
 
+#include "fit.hpp"
+
 namespace hiernorm {
 
 // Entries to be grouped.
 struct GroupingData {
+    const Fit& fit;
     const float* rows;
-    std::size_t dim;
-    const float* majors;  // of the views, `stride` apart, before any division by a norm
+    const float* majors;  // of the views, `stride` apart: no level, before any division by a norm
     std::size_t stride;
-    std::size_t major;
     std::size_t count;
-    bool cosine;
-    bool entry_tails;  // see Fit
 };
 
 // Entry order[p] comes at place p; from place `lead` on, 16 after 16 make a block.
@@ -32,6 +31,7 @@ struct ConeVectors {
     std::size_t dims = 0;
     std::vector<float> units;
     std::vector<double> norms;
+    std::vector<double> tails;  // norms of the minors that have no dimension here
 };
 ConeVectors cone_vectors(const GroupingData& data);
 

@@ -68,6 +68,19 @@ void Index::set_fit(Fit fit) {
     store_.set_fit(std::move(fit));
 }
 
+void Index::attach(const SegmentArrays& arrays) {
+    const std::unique_lock lock(mutex_);
+    if (store_.layout() == Layout::kCodes && !store_.fitted()) {
+        throw std::logic_error("a segment was attached before its fit was set");
+    }
+    store_.attach(arrays);
+}
+
+Chunk Index::take_chunk(std::size_t chunk) {
+    const std::unique_lock lock(mutex_);
+    return store_.take_chunk(chunk);
+}
+
 void Index::check_rows(const char* what, const float* rows, std::size_t count) const {
     const Kernels& kernels = active_kernels();
     for (std::size_t i = 0; i < count; ++i) {
@@ -96,6 +109,7 @@ void Index::check(const float* rows, const std::int64_t* ids, std::size_t count)
     const DefaultFloatEnvironment environment;
     check_rows("vectors", rows, count);
     const std::shared_lock lock(mutex_);
+    if (store_.attached()) throw std::logic_error("nothing can be added to a segment");
     if (store_.size() + count > kMaxEntries) {
         throw std::invalid_argument("an index holds at most 2^32 - 1 entries");
     }
@@ -123,9 +137,7 @@ Grouping Index::plan_cells(const GroupingData& data, const std::int64_t* ids) co
 std::vector<std::uint32_t> Index::group(const float* rows, const float* majors, std::size_t stride,
                                         const std::int64_t* ids, std::size_t count) {
     const DefaultFloatEnvironment environment;
-    Grouping grouping = plan_cells({rows, settings_.dim, majors, stride, store_.fit().major, count,
-                                    settings_.metric == Metric::kCosine, store_.fit().entry_tails},
-                                   ids);
+    Grouping grouping = plan_cells({store_.fit(), rows, majors, stride, count}, ids);
     std::vector<std::uint32_t> order = grouping.order;
     const std::unique_lock lock(mutex_);
     store_.begin(std::move(grouping));
@@ -193,9 +205,9 @@ void Index::search_group(const Kernels& kernels, const Job& job, const float* qu
     }
 }
 
-void Index::search_group_all(const Kernels& kernels, const Job&, const float* queries,
+void Index::search_group_all(const Kernels& kernels, const Job& job, const float* queries,
                              std::span<Answer> answers) const {
-    search_exhaustive(store_, kernels, settings_.metric, queries, answers);
+    search_exhaustive(store_, kernels, settings_.metric, job, queries, answers);
 }
 
 std::size_t Index::run(GroupSearch engine, const Job& job, const float* queries, std::size_t count,
@@ -204,14 +216,6 @@ std::size_t Index::run(GroupSearch engine, const Job& job, const float* queries,
     const DefaultFloatEnvironment environment;
     check_rows("queries", queries, count);
     const Kernels& kernels = active_kernels();
-    answers.resize(count);
-    for (Answer& answer : answers) {
-        if (job.range) {
-            answer.results.want_from(job.threshold);
-        } else {
-            answer.results.want_best(job.k);
-        }
-    }
     const std::shared_lock lock(mutex_);
     if (store_.size() == 0) return 0;
     threads = std::max<std::size_t>(1, std::min(threads, count));
@@ -228,6 +232,16 @@ std::size_t Index::run(GroupSearch engine, const Job& job, const float* queries,
 std::size_t Index::search(const Job& job, const float* queries, std::size_t count,
                           std::size_t threads, std::size_t batch_size,
                           std::vector<Answer>& answers) const {
+    ask(job, count, answers);
+    return search_further(job, queries, count, threads, batch_size, answers);
+}
+
+std::size_t Index::search_further(const Job& job, const float* queries, std::size_t count,
+                                  std::size_t threads, std::size_t batch_size,
+                                  std::vector<Answer>& answers) const {
+    if (job.mask.sparse(size())) {
+        return run(&Index::search_group_all, job, queries, count, threads, batch_size, answers);
+    }
     Job planned = job;
     // Soft mode proves more by the bounds of entries than by those of cells. A query for many hits
     // reads everything anyway.
@@ -238,6 +252,7 @@ std::size_t Index::search(const Job& job, const float* queries, std::size_t coun
 
 std::size_t Index::search_all(const Job& job, const float* queries, std::size_t count,
                               std::size_t threads, std::vector<Answer>& answers) const {
+    ask(job, count, answers);
     return run(&Index::search_group_all, job, queries, count, threads, 1, answers);
 }
 

@@ -15,6 +15,7 @@
 #include "engines/engine.hpp"
 #include "fit.hpp"
 #include "ids.hpp"
+#include "segment.hpp"
 #include "store.hpp"
 
 namespace hiernorm {
@@ -70,7 +71,8 @@ class Index {
     // rotation. Throws std::invalid_argument for a row or an id that is not acceptable.
     void add(const float* rows, const std::int64_t* ids, std::size_t count);
 
-    // The same in parts, for one writer at a time: check all rows, group them by their majors
+    // The same in parts, for one writer at a time: check all rows, group them by the majors of
+    // their views, without the level
     // (which tells the order to write them in; empty: as they are), write them part by part with
     // their views (rows `ahead` of the visible ones, `more` to come after this part), publish.
     void check(const float* rows, const std::int64_t* ids, std::size_t count) const;
@@ -80,9 +82,24 @@ class Index {
                std::size_t count, std::size_t more);
     void publish(const std::int64_t* ids, std::size_t count);
 
+    // The entries of an empty index, fitted as they were encoded, are those of a file; nothing can
+    // be added to it. Whoever calls keeps the arrays alive.
+    void attach(const SegmentArrays& arrays);
+
+    // What was written and not published, for a file: codes and norms of a chunk, which leave the
+    // memory, and the cells of all chunks.
+    Chunk take_chunk(std::size_t chunk);
+    const Cells& cells() const { return store_.cells(); }
+
     // Answers `count` queries; returns the number of entries that were searched.
     std::size_t search(const Job& job, const float* queries, std::size_t count, std::size_t threads,
                        std::size_t batch_size, std::vector<Answer>& answers) const;
+
+    // The same, where `answers` hold what was found elsewhere: the k best of both are left. Reports
+    // are those of this search alone.
+    std::size_t search_further(const Job& job, const float* queries, std::size_t count,
+                               std::size_t threads, std::size_t batch_size,
+                               std::vector<Answer>& answers) const;
 
     // Exhaustive search by canonical scores, whatever the engine.
     std::size_t search_all(const Job& job, const float* queries, std::size_t count,

@@ -19,16 +19,22 @@ from hiernorm.index import Index
 from hiernorm.instruction_sets import available_isas, isa
 from hiernorm.models import Model, available_models, load_model
 from hiernorm.normalize import normalize
+from hiernorm.storage.database import Database
+from hiernorm.storage.errors import DatabaseError
+from hiernorm.storage.selection import Selection
 
 __version__ = _version("hiernorm")
 
 __all__ = [
     "Certificate",
+    "Database",
+    "DatabaseError",
     "Hits",
     "Index",
     "Model",
     "QueryCertificate",
     "RangeHits",
+    "Selection",
     "Verification",
     "__version__",
     "available_isas",

@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "check.hpp"
+#include "collection.hpp"
 #include "cone_query.hpp"
-#include "expectations.hpp"
 #include "random.hpp"
 #include "store.hpp"
 
@@ -39,9 +39,22 @@ std::vector<std::int64_t> scattered_ids(std::size_t count) {
     return ids;
 }
 
-ConeVectors vectors_of(const std::vector<float>& rows, bool entry_tails = false) {
-    return cone_vectors(
-        {rows.data(), kDim, rows.data(), kDim, kMajor, rows.size() / kDim, false, entry_tails});
+// Some fit of the rows; for distances with a level that matters.
+Fit fit_of(const std::vector<float>& rows, Metric metric, bool entry_tails) {
+    Collection collection;
+    collection.dim = kDim;
+    collection.major = kMajor;
+    collection.metric = metric;
+    collection.rows = rows;
+    return collection.fit(rows.size() / kDim, entry_tails);
+}
+
+ConeVectors vectors_of(const std::vector<float>& rows, const Fit& fit) {
+    return cone_vectors({fit, rows.data(), rows.data(), kDim, rows.size() / kDim});
+}
+
+ConeVectors vectors_of(const std::vector<float>& rows) {
+    return vectors_of(rows, fit_of(rows, Metric::kInnerProduct, false));
 }
 
 TEST(a_grouping_is_a_permutation) {
@@ -121,13 +134,7 @@ TEST(a_grouping_depends_on_the_set_of_entries_alone) {
 
 // A store of one grouped addition behind `loose` entries that were not grouped.
 void fill(Store& store, const std::vector<float>& rows, const std::vector<std::int64_t>& ids,
-          bool entry_tails, std::size_t loose) {
-    Fit fit;
-    fit.dim = kDim;
-    fit.major = kMajor;
-    const std::vector<double> views(rows.begin(), rows.end());
-    choose_steps(fit, views.data(), ids.size(), 1.0);
-    fit.entry_tails = entry_tails;
+          const Fit& fit, std::size_t loose) {
     store.set_fit(fit);
     store.begin({});
     store.write(0, rows.data(), ids.data(), nullptr, loose, 0);
@@ -136,8 +143,8 @@ void fill(Store& store, const std::vector<float>& rows, const std::vector<std::i
     const std::vector<float> others(rows.begin() + static_cast<std::ptrdiff_t>(loose * kDim),
                                     rows.end());
     const std::size_t count = ids.size() - loose;
-    Grouping grouping = group_by_direction(vectors_of(others, entry_tails), ids.data() + loose,
-                                           count, (16 - loose % 16) % 16);
+    Grouping grouping = group_by_direction(vectors_of(others, fit), ids.data() + loose, count,
+                                           (16 - loose % 16) % 16);
     const std::vector<std::uint32_t> order = grouping.order;
     store.begin(std::move(grouping));
     for (std::size_t place = 0; place < count; ++place) {
@@ -168,46 +175,77 @@ void for_all_cones(const Store& store, const Kernels& kernels, const ScanQuery& 
     }
 }
 
+// Takes the scores of a few entries as thresholds: no cone may rule one out that reaches them.
+// Returns how many cones were ruled out.
+std::size_t count_ruled_out(const Store& store, const Kernels& kernels, const float* query,
+                            std::size_t first_entry) {
+    ExactQuery exact;
+    exact.prepare(kernels, store.fit().metric, query, kDim);
+    QueryView view;
+    view.prepare(kernels, store.fit(), exact);
+    ConeQuery cones;
+    cones.prepare(kernels, store.fit(), store.cells(), view, store.largest());
+    std::size_t ruled_out = 0;
+    for (std::size_t p = first_entry; p < store.size(); p += 611) {
+        const double threshold = exact.score(store.row(p));
+        if (!cones.aim(threshold + view.offset)) continue;
+        for_all_cones(store, kernels, cones.scan(),
+                      [&](std::size_t, std::size_t first, std::size_t end, std::int32_t score) {
+                          if (score > cones.cut()) return;
+                          ++ruled_out;
+                          for (std::size_t i = first; i < end; ++i) {
+                              CHECK(exact.score(store.row(i)) < threshold);
+                          }
+                      });
+    }
+    return ruled_out;
+}
+
+// Also checks that the cones say something.
+void check_cones(const std::vector<float>& rows, const std::vector<float>& queries, Metric metric) {
+    const std::vector<std::int64_t> ids = scattered_ids(rows.size() / kDim);
+    for (const bool entry_tails : {false, true}) {
+        Store store(Layout::kCodes, kDim);
+        fill(store, rows, ids, fit_of(rows, metric, entry_tails), 21);
+        CHECK(store.cells().grouped_entries() > ids.size() - 100);
+        for (const Kernels* kernels : available_kernels()) {
+            const Context context(kernels->name, ", tails ", entry_tails);
+            std::size_t ruled_out = 0;
+            for (std::size_t q = 0; q < queries.size() / kDim; ++q) {
+                ruled_out += count_ruled_out(store, *kernels, queries.data() + q * kDim, q);
+            }
+            CHECK(ruled_out > 1000);
+        }
+    }
+}
+
 TEST(no_cone_rules_out_a_member_that_reaches_the_threshold) {
     Random random(13);
-    for (const bool entry_tails : {false, true}) {
-        for (const double size : {1e-30, 1.0, 1e30}) {
-            std::vector<float> rows = clustered_rows(random, 6000);
-            const std::vector<float> queries(rows.begin(), rows.begin() + 40 * kDim);
-            for (float& value : rows) value = static_cast<float>(value * size);
-            std::fill_n(rows.begin() + 1000 * kDim, 3 * kDim, 0.0f);  // zero vectors among them
-            const std::vector<std::int64_t> ids = scattered_ids(6000);
-            Store store(Layout::kCodes, kDim);
-            fill(store, rows, ids, entry_tails, 21);
-            CHECK(store.cells().grouped_entries() > 5900);
-            for (const Kernels* kernels : available_kernels()) {
-                const Context context(kernels->name, ", size ", size, ", tails ", entry_tails);
-                std::size_t ruled_out = 0;
-                for (std::size_t q = 0; q < 40; ++q) {
-                    ExactQuery exact;
-                    exact.prepare(*kernels, Metric::kInnerProduct, queries.data() + q * kDim, kDim);
-                    QueryView view;
-                    view.prepare(*kernels, store.fit(), exact);
-                    ConeQuery cones;
-                    cones.prepare(*kernels, store.fit(), store.cells(), view, store.largest());
-                    // The scores of a few entries as thresholds: they must not be ruled out.
-                    for (std::size_t p = q; p < store.size(); p += 611) {
-                        const double threshold = exact.score(store.row(p));
-                        if (!cones.aim(threshold)) continue;
-                        for_all_cones(store, *kernels, cones.scan(),
-                                      [&](std::size_t, std::size_t first, std::size_t end,
-                                          std::int32_t score) {
-                                          if (score > cones.cut()) return;
-                                          ++ruled_out;
-                                          for (std::size_t i = first; i < end; ++i) {
-                                              CHECK(exact.score(store.row(i)) < threshold);
-                                          }
-                                      });
-                    }
-                }
-                CHECK(ruled_out > 1000);  // the cones say something
-            }
+    for (const double size : {1e-30, 1.0, 1e30}) {
+        const Context context("size ", size);
+        std::vector<float> rows = clustered_rows(random, 6000);
+        const std::vector<float> queries(rows.begin(), rows.begin() + 40 * kDim);
+        for (float& value : rows) value = static_cast<float>(value * size);
+        std::fill_n(rows.begin() + 1000 * kDim, 3 * kDim, 0.0f);  // zero vectors among them
+        check_cones(rows, queries, Metric::kInnerProduct);
+    }
+}
+
+TEST(no_cone_rules_out_a_member_as_near_as_the_threshold) {
+    Random random(16);
+    for (const double size : {1.0, 1e15}) {
+        const Context context("size ", size);
+        std::vector<float> rows = clustered_rows(random, 6000);
+        // Much the same lengths: there is one norm for all cones.
+        for (std::size_t i = 0; i < 6000; ++i) {
+            float* row = rows.data() + i * kDim;
+            const double length = size * (1.0 + 0.1 * random.normal());
+            const double scale = length / std::sqrt(plain_dot(row, row, kDim));
+            for (std::size_t j = 0; j < kDim; ++j) row[j] = static_cast<float>(row[j] * scale);
         }
+        const std::vector<float> queries(rows.begin(), rows.begin() + 40 * kDim);
+        std::fill_n(rows.begin() + 1000 * kDim, 3 * kDim, 0.0f);
+        check_cones(rows, queries, Metric::kL2);
     }
 }
 
@@ -216,7 +254,7 @@ TEST(an_addition_that_was_never_shown_leaves_open_cones) {
     const std::vector<float> rows = clustered_rows(random, 1024);
     const std::vector<std::int64_t> ids = scattered_ids(1024);
     Store store(Layout::kCodes, kDim);
-    fill(store, rows, ids, false, 512);
+    fill(store, rows, ids, fit_of(rows, Metric::kInnerProduct, false), 512);
     CHECK_EQUAL(store.cells().grouped_entries(), std::size_t{512});
     const auto always_read = [&store](std::size_t cone) {
         const std::uint8_t* codes = (*store.cells().chunk(0))[0].data() +

@@ -2,6 +2,7 @@
 #include "engines/passage.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <limits>
 
@@ -23,11 +24,12 @@ void Passage::begin(const Store& store, const Kernels& kernels, const Job& job, 
     kernels_ = &kernels;
     soft_ = job.soft;
     beta_ = job.beta;
+    mask_ = job.mask;
     answer_ = &answer;
-    threshold_ = answer.results.threshold();
     const Fit& fit = store.fit();
-    exact_.prepare(kernels, fit.metric, row, fit.dim);
+    exact_.prepare(kernels, fit.metric, row, store.dim());
     view_.prepare(kernels, fit, exact_);
+    threshold_ = answer.results.threshold() + view_.offset;
     coded_.prepare(kernels, fit, view_, store.largest(), job.soft);
     finalists_.clear();
     seeds_.clear();
@@ -67,7 +69,7 @@ void Passage::skip_scores(std::int32_t largest, const TileNorms& norms) {
 void Passage::settle_row(std::uint32_t position) {
     answer_->results.offer({exact_.score(store_->row(position)), store_->id(position)});
     ++answer_->report.settled;
-    threshold_ = answer_->results.threshold();
+    threshold_ = answer_->results.threshold() + view_.offset;
 }
 
 void Passage::prefetch_row(std::uint32_t position) const {
@@ -77,7 +79,8 @@ void Passage::prefetch_row(std::uint32_t position) const {
 
 void Passage::seed_from_cells() {
     const std::size_t wanted = answer_->results.missing() + kMoreSeeds;
-    for (const std::uint32_t block : cells_.nearest(wanted)) {
+    // With a mask it takes more entries to find as many that count.
+    for (const std::uint32_t block : cells_.nearest(mask_.expected(wanted, store_->size()))) {
         const std::size_t first = std::size_t{block} * kBlockEntries;
         find_seeds(first, std::min(kBlockEntries, store_->size() - first), wanted);
     }
@@ -107,6 +110,7 @@ void Passage::find_seeds(std::size_t first, std::size_t entries, std::size_t wan
                              entries, coded_.scan(), scores_.data());
     if (seeds_.size() == wanted && largest <= seeds_.front().score) return;
     for (std::size_t i = 0; i < entries; ++i) {
+        if (!mask_.allows(first + i)) continue;
         if (seeds_.size() == wanted) {
             if (scores_[i] <= seeds_.front().score) continue;
             std::pop_heap(seeds_.begin(), seeds_.end(), better);
@@ -118,16 +122,36 @@ void Passage::find_seeds(std::size_t first, std::size_t entries, std::size_t wan
 }
 
 std::size_t Passage::scan(const Tile& tile, Candidate* out) {
-    if (listed_) return scan_listed(tile, out);
+    if (listed_) return mask_.keep(out, scan_listed(tile, out));
+    if (!mask_.all()) return scan_allowed(tile, out);
     answer_->report.scanned += tile.entries;
     if (answer_->results.missing() != 0) return seed_from_scratch(tile, out);
     return scan_all(tile, out);
 }
 
+// Reads the blocks only that hold an entry which may be returned.
+std::size_t Passage::scan_allowed(const Tile& tile, Candidate* out) {
+    allowed_blocks_.resize(kTileEntries / kBlockEntries);
+    const std::size_t blocks = mask_.blocks(tile.position, tile.entries, tile.first / kBlockEntries,
+                                            allowed_blocks_.data());
+    if (blocks == 0) return 0;
+    const bool sparse = blocks * kBlockEntries < tile.entries / 2;
+    if (sparse && !soft_ && answer_->results.missing() == 0) {
+        return mask_.keep(out, scan_blocks(tile, {allowed_blocks_.data(), blocks}, out));
+    }
+    answer_->report.scanned += tile.entries;
+    if (answer_->results.missing() != 0) return seed_from_scratch(tile, out);
+    return mask_.keep(out, scan_all(tile, out));
+}
+
 std::size_t Passage::scan_listed(const Tile& tile, Candidate* out) {
+    const std::span<const std::uint16_t> list = cells_.blocks_before(tile.first + tile.entries);
+    return list.empty() ? 0 : scan_blocks(tile, list, out);
+}
+
+std::size_t Passage::scan_blocks(const Tile& tile, std::span<const std::uint16_t> list,
+                                 Candidate* out) {
     const std::size_t end = tile.first + tile.entries;
-    std::span<const std::uint16_t> list = cells_.blocks_before(end);
-    if (list.empty()) return 0;
     // Behind the last entry of the store a block is not whole.
     const bool partial = (list.back() + std::size_t{1}) * kBlockEntries > end;
     if (partial) list = list.first(list.size() - 1);
@@ -176,8 +200,11 @@ std::size_t Passage::seed_from_scratch(const Tile& tile, Candidate* out) {
     const std::int32_t largest =
         kernels_->score_u8i8(tile.chunk.major_codes.data() + tile.first * store_->fit().slots(),
                              tile.entries, coded_.scan(), scores_.data());
-    const std::size_t wanted = std::min(answer_->results.missing(), tile.entries);
-    const std::int32_t bar = wanted == 1 ? largest : nth_largest(wanted, tile.entries);
+    mask_.hide(scores_.data(), tile.position, tile.entries, kDone);
+    const std::size_t allowed = mask_.count(tile.position, tile.entries);
+    const std::size_t wanted = std::min(answer_->results.missing(), allowed);
+    const std::int32_t bar =
+        wanted == 1 && mask_.all() ? largest : nth_largest(wanted, tile.entries);
     std::size_t count =
         kernels_->select_i32(scores_.data(), tile.entries, bar - 1, tile.position, out, nullptr);
     for (std::size_t i = 0; i < count; ++i) prefetch_row(out[i].position);
@@ -186,7 +213,7 @@ std::size_t Passage::seed_from_scratch(const Tile& tile, Candidate* out) {
         ++seeded_;
         scores_[out[i].position - tile.position] = kDone;
     }
-    if (wanted == tile.entries) return 0;
+    if (wanted == allowed) return 0;
     std::int32_t skipped = kDone;
     count = kernels_->select_i32(scores_.data(), tile.entries,
                                  coded_.cut(threshold_, scan_slack(tile.norms)), tile.position, out,
@@ -302,7 +329,7 @@ void Passage::weigh(const TileNorms& norms, std::size_t count, bool minor_read) 
         const double codes = coded_.major_bound(contender.major);
         double bound = minor_read ? contender.bound : codes + proved_slack(norms);
         double width = 2.0 * (slack + coded_.coded_slack(norms));
-        if (!fit.rotated()) {
+        if (!fit.rotated() && fit.levels() == 0) {
             const double coded_part = codes + coded_.coded_slack(norms);
             const double exact = exact_.major_product(store_->row(contender.position), fit.major);
             const double margin = coded_.margin(norms);
@@ -337,6 +364,14 @@ void Passage::settle() {
         }
         if (i + kRowsAhead < finalists_.size()) prefetch_row(finalists_[i + kRowsAhead].position);
         settle_row(finalists_[i].position);
+    }
+    report.skipped_bound -= view_.offset;
+    // What exact search skips was proved to score below the threshold, however the difference is
+    // rounded.
+    if (!soft_) {
+        report.skipped_bound = std::min(
+            report.skipped_bound,
+            std::nextafter(answer_->results.threshold(), -std::numeric_limits<double>::infinity()));
     }
 }
 

@@ -122,6 +122,9 @@ struct Kernels {
     // in dimension order, multiplication and addition rounded apart. Writes whole blocks.
     void (*score_f32)(const float* blocks, std::size_t entries, const float* query,
                       std::size_t dims, float* scores);
+
+    // The canonical squared distance: lanes and tree of dot_f32, differences and squares rounded.
+    double (*distance_f32)(const double* query, const float* row, std::size_t dim);
 };
 
 // The families this processor can run, slowest first; scalar is always among them.
