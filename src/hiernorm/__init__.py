@@ -17,6 +17,7 @@ from hiernorm.certificate import Certificate, QueryCertificate
 from hiernorm.hits import Hits, RangeHits, Verification
 from hiernorm.index import Index
 from hiernorm.instruction_sets import available_isas, isa
+from hiernorm.matching import Matches, match_descriptors
 from hiernorm.models import Model, available_models, load_model
 from hiernorm.normalize import normalize
 
@@ -26,6 +27,7 @@ __all__ = [
     "Certificate",
     "Hits",
     "Index",
+    "Matches",
     "Model",
     "QueryCertificate",
     "RangeHits",
@@ -35,6 +37,7 @@ __all__ = [
     "available_models",
     "isa",
     "load_model",
+    "match_descriptors",
     "normalize",
     "reference",
 ]
