@@ -20,11 +20,11 @@ SOURCES := pyproject.toml CMakeLists.txt \
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test bench sanitize emulate lint docs clean
+.PHONY: help demo test bench bench-match sanitize emulate lint docs clean
 export PYTHON
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
 demo: $(STAMPS)/package $(STAMPS)/extra-demo ## From photos to exact neighbours, into demo/index.html
 	@$(BIN)/hiernorm demo $(ARGS)
@@ -34,6 +34,9 @@ test: $(STAMPS)/package $(STAMPS)/extra-test ## Run the tests
 
 bench: $(STAMPS)/package $(STAMPS)/extra-bench ## Measure against other libraries, into results/
 	@$(BIN)/hiernorm bench --out results $(ARGS)
+
+bench-match: $(STAMPS)/package $(STAMPS)/extra-train ## Matching of two sets: time and peak memory
+	@$(BIN)/python benchmarks/match.py --out results/match $(ARGS)
 
 sanitize: $(STAMPS)/build-tools ## Run the core's C++ tests under ASan, UBSan and TSan
 	@scripts/preflight.sh compiler

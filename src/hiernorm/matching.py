@@ -15,8 +15,8 @@ UNIT = 1e-5
 """Lengths this far from 1 still count as 1 in the ratio test of inner products."""
 SAMPLE = 64
 """Rows in which an HN split is looked for."""
-PLAIN_MAJOR = 31
-"""Leading rotated dimensions of few plain vectors; with the tail norm they fill 32 bytes."""
+PLAIN_MAJOR = 47
+"""Leading rotated dimensions of few plain vectors; with the tail norm they fill 48 bytes."""
 FEW = 20_000
 """Choosing that size from the data takes longer than it saves below this many rows."""
 PART_ROWS = 4096
