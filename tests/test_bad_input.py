@@ -220,7 +220,7 @@ BAD_PARAMETERS: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"major": 0}, ValueError, "major must be at least 1, got 0"),
     ({"major": 8}, ValueError, "major must be from 1 to 7 for 8 dimensions, got 8"),
     ({"major": 2.0}, TypeError, "major must be an integer, got float"),
-    ({"metric": "l2"}, ValueError, "metric must be one of ip, cosine, got 'l2'"),
+    ({"metric": "l1"}, ValueError, "metric must be one of ip, cosine, l2, got 'l1'"),
     (
         {"engine": "hnsw"},
         ValueError,

@@ -1,111 +1,31 @@
 // The Python module hiernorm._core: arrays in, arrays out; no logic of its own.
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
-#include <limits>
-#include <new>
 #include <string>
 
+#include "arrays.hpp"
 #include "index.hpp"
+#include "segments_binding.hpp"
 
-namespace nb = nanobind;
-using namespace nb::literals;
+using namespace nanobind::literals;
 
 namespace hiernorm {
 namespace {
 
-template <class T>
-using Matrix = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-template <class T>
-using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
-// A new NumPy array that owns its memory.
-template <class T, std::size_t Dims>
-class NewArray {
-   public:
-    template <class... Shape>
-    explicit NewArray(Shape... shape) : shape_{static_cast<std::size_t>(shape)...} {
-        std::size_t count = 1;
-        for (const std::size_t extent : shape_) {
-            if (extent != 0 && count > std::numeric_limits<std::size_t>::max() / extent) {
-                throw std::bad_alloc();
-            }
-            count *= extent;
-        }
-        data_ = new T[count];
-        owner_ = nb::capsule(data_, [](void* p) noexcept { delete[] static_cast<T*>(p); });
-    }
-    T* data() { return data_; }
-    nb::object to_python() {
-        return nb::cast(nb::ndarray<nb::numpy, T>(data_, Dims, shape_, owner_));
-    }
-
-   private:
-    std::size_t shape_[Dims];
-    T* data_;
-    nb::capsule owner_;
-};
-
-// Work (m, 5) and skipped bound (m,) of all answers.
-nb::tuple reports_to_python(const std::vector<Answer>& answers) {
-    NewArray<std::int64_t, 2> work(answers.size(), 5);
-    NewArray<double, 1> skipped(answers.size());
-    std::int64_t* out = work.data();
-    for (std::size_t i = 0; i < answers.size(); ++i) {
-        const Report& report = answers[i].report;
-        for (const std::uint64_t count :
-             {report.cells, report.scanned, report.sifted, report.tightened, report.settled}) {
-            *out++ = static_cast<std::int64_t>(count);
-        }
-        skipped.data()[i] = report.skipped_bound;
-    }
-    return nb::make_tuple(work.to_python(), skipped.to_python());
+Metric metric_called(const std::string& name) {
+    return name == "l2" ? Metric::kL2 : name == "cosine" ? Metric::kCosine : Metric::kInnerProduct;
 }
 
-// ids (m, k), scores (m, k), work, skipped bound, entries. Missing hits: -1, -inf.
-nb::tuple top_k_to_python(std::vector<Answer>& answers, std::size_t k, std::size_t entries) {
-    NewArray<std::int64_t, 2> ids(answers.size(), k);
-    NewArray<double, 2> scores(answers.size(), k);
-    for (std::size_t i = 0; i < answers.size(); ++i) {
-        const std::vector<Hit>& hits = answers[i].results.sorted();
-        for (std::size_t j = 0; j < k; ++j) {
-            ids.data()[i * k + j] = j < hits.size() ? hits[j].id : -1;
-            scores.data()[i * k + j] = j < hits.size() ? hits[j].score : -kInfinity;
-        }
-    }
-    const nb::tuple reports = reports_to_python(answers);
-    return nb::make_tuple(ids.to_python(), scores.to_python(), reports[0], reports[1], entries);
+const char* name_of(Metric metric) {
+    return metric == Metric::kL2 ? "l2" : metric == Metric::kCosine ? "cosine" : "ip";
 }
 
-// offsets (m + 1,), ids, scores, work, skipped bound, entries.
-nb::tuple range_to_python(std::vector<Answer>& answers, std::size_t entries) {
-    NewArray<std::int64_t, 1> offsets(answers.size() + 1);
-    offsets.data()[0] = 0;
-    for (std::size_t i = 0; i < answers.size(); ++i) {
-        offsets.data()[i + 1] =
-            offsets.data()[i] + static_cast<std::int64_t>(answers[i].results.size());
-    }
-    NewArray<std::int64_t, 1> ids(offsets.data()[answers.size()]);
-    NewArray<double, 1> scores(offsets.data()[answers.size()]);
-    std::size_t at = 0;
-    for (Answer& answer : answers) {
-        for (const Hit& hit : answer.results.sorted()) {
-            ids.data()[at] = hit.id;
-            scores.data()[at++] = hit.score;
-        }
-    }
-    const nb::tuple reports = reports_to_python(answers);
-    return nb::make_tuple(offsets.to_python(), ids.to_python(), scores.to_python(), reports[0],
-                          reports[1], entries);
-}
-
-Settings make_settings(std::size_t dim, bool cosine, const std::string& engine, double alpha,
-                       std::optional<bool> cells) {
+Settings make_settings(std::size_t dim, const std::string& metric, const std::string& engine,
+                       double alpha, std::optional<bool> cells) {
     Settings settings;
     settings.dim = dim;
-    settings.metric = cosine ? Metric::kCosine : Metric::kInnerProduct;
+    settings.metric = metric_called(metric);
     settings.engine = engine == "cascade" ? EngineKind::kCascade
                       : engine == "paper" ? EngineKind::kPaper
                                           : EngineKind::kExhaustive;
@@ -115,12 +35,16 @@ Settings make_settings(std::size_t dim, bool cosine, const std::string& engine, 
 }
 
 // The fit for `sample` views; its steps are chosen here.
-Fit make_fit(std::size_t dim, std::size_t major, bool cosine, const Matrix<double>& sample,
-             double headroom, std::optional<Matrix<float>> rotation, double rotation_error) {
+Fit make_fit(std::size_t dim, std::size_t major, const std::string& metric,
+             const Matrix<double>& sample, double headroom, std::optional<Matrix<float>> rotation,
+             double rotation_error, const nb::tuple& level) {
     Fit fit;
-    fit.dim = dim;
-    fit.major = major;
-    fit.metric = cosine ? Metric::kCosine : Metric::kInnerProduct;
+    fit.metric = metric_called(metric);
+    fit.dim = dim + fit.levels();
+    fit.major = major + fit.levels();
+    fit.centre = nb::cast<double>(level[0]);
+    fit.weight = nb::cast<double>(level[1]);
+    fit.base_norm = nb::cast<double>(level[2]);
     if (rotation) fit.rotation.assign(rotation->data(), rotation->data() + rotation->size());
     fit.rotation_error = rotation_error;
     choose_steps(fit, sample.data(), sample.shape(0), headroom);
@@ -131,18 +55,21 @@ nb::dict fit_state(const Fit& fit) {
     nb::dict state;
     state["dim"] = fit.dim;
     state["major"] = fit.major;
-    state["cosine"] = fit.metric == Metric::kCosine;
+    state["metric"] = name_of(fit.metric);
     state["entry_tails"] = fit.entry_tails;
     state["major_step"] = fit.major_step;
     state["minor_step"] = fit.minor_step;
     state["tail_step"] = fit.tail_step;
     state["rotation_error"] = fit.rotation_error;
+    state["centre"] = fit.centre;
+    state["weight"] = fit.weight;
+    state["base_norm"] = fit.base_norm;
     return state;
 }
 
 nb::object fit_rotation(const Fit& fit) {
     if (!fit.rotated()) return nb::none();
-    NewArray<float, 2> rotation(fit.dim, fit.dim);
+    NewArray<float, 2> rotation(fit.row_dim(), fit.row_dim());
     std::copy(fit.rotation.begin(), fit.rotation.end(), rotation.data());
     return rotation.to_python();
 }
@@ -151,12 +78,15 @@ Fit restore_fit(const nb::dict& state, std::optional<Matrix<float>> rotation) {
     Fit fit;
     fit.dim = nb::cast<std::size_t>(state["dim"]);
     fit.major = nb::cast<std::size_t>(state["major"]);
-    fit.metric = nb::cast<bool>(state["cosine"]) ? Metric::kCosine : Metric::kInnerProduct;
+    fit.metric = metric_called(nb::cast<std::string>(state["metric"]));
     fit.entry_tails = nb::cast<bool>(state["entry_tails"]);
     fit.major_step = nb::cast<double>(state["major_step"]);
     fit.minor_step = nb::cast<double>(state["minor_step"]);
     fit.tail_step = nb::cast<double>(state["tail_step"]);
     fit.rotation_error = nb::cast<double>(state["rotation_error"]);
+    fit.centre = nb::cast<double>(state["centre"]);
+    fit.weight = nb::cast<double>(state["weight"]);
+    fit.base_norm = nb::cast<double>(state["base_norm"]);
     if (rotation) fit.rotation.assign(rotation->data(), rotation->data() + rotation->size());
     return fit;
 }
@@ -186,9 +116,11 @@ nb::object group(Index& index, const Matrix<float>& rows, const Matrix<float>& m
 }
 
 void write_part(Index& index, std::size_t ahead, const Matrix<float>& rows,
-                const Vector<std::int64_t>& ids, const Matrix<double>& views, std::size_t more) {
+                const Vector<std::int64_t>& ids, std::optional<Matrix<double>> views,
+                std::size_t more) {
     const nb::gil_scoped_release release;
-    index.write(ahead, rows.data(), ids.data(), views.data(), rows.shape(0), more);
+    index.write(ahead, rows.data(), ids.data(), views ? views->data() : nullptr, rows.shape(0),
+                more);
 }
 
 void publish(Index& index, const Vector<std::int64_t>& ids) {
@@ -273,10 +205,13 @@ NB_MODULE(_core, m) {
     m.def("use_isa", [](const std::string& name) { use_kernels(name); }, "name"_a);
 
     nb::class_<Fit>(m, "Fit")
-        .def_static("choose", &make_fit, "dim"_a, "major"_a, "cosine"_a, "sample"_a, "headroom"_a,
-                    "rotation"_a.none(), "rotation_error"_a)
+        .def_static("choose", &make_fit, "dim"_a, "major"_a, "metric"_a, "sample"_a, "headroom"_a,
+                    "rotation"_a.none(), "rotation_error"_a, "level"_a)
         .def_static("restore", &restore_fit, "state"_a, "rotation"_a.none())
-        .def_ro("major", &Fit::major)
+        .def_prop_ro("major", [](const Fit& fit) { return fit.major - fit.levels(); })
+        .def_prop_ro(
+            "level",
+            [](const Fit& fit) { return nb::make_tuple(fit.centre, fit.weight, fit.base_norm); })
         .def_ro("entry_tails", &Fit::entry_tails)
         .def_ro("rotation_error", &Fit::rotation_error)
         .def("state", &fit_state)
@@ -285,11 +220,11 @@ NB_MODULE(_core, m) {
     nb::class_<Index>(m, "Index")
         .def(
             "__init__",
-            [](Index* self, std::size_t dim, bool cosine, const std::string& engine, double alpha,
-               std::optional<bool> cells) {
-                new (self) Index(make_settings(dim, cosine, engine, alpha, cells));
+            [](Index* self, std::size_t dim, const std::string& metric, const std::string& engine,
+               double alpha, std::optional<bool> cells) {
+                new (self) Index(make_settings(dim, metric, engine, alpha, cells));
             },
-            "dim"_a, "cosine"_a, "engine"_a, "alpha"_a, "cells"_a.none())
+            "dim"_a, "metric"_a, "engine"_a, "alpha"_a, "cells"_a.none())
         .def("__len__", &Index::size)
         .def_prop_ro("ungrouped", &Index::ungrouped)
         .def_prop_ro("nbytes", &Index::nbytes)
@@ -298,11 +233,12 @@ NB_MODULE(_core, m) {
         .def("add", &add, "rows"_a, "ids"_a)
         .def("check", &check, "rows"_a, "ids"_a)
         .def("group", &group, "rows"_a, "majors"_a, "ids"_a)
-        .def("write", &write_part, "ahead"_a, "rows"_a, "ids"_a, "views"_a, "more"_a)
+        .def("write", &write_part, "ahead"_a, "rows"_a, "ids"_a, "views"_a.none(), "more"_a)
         .def("publish", &publish, "ids"_a)
         .def("search", &search, "queries"_a, "k"_a, "beta"_a, "threads"_a, "batch_size"_a)
         .def("search_all", &search_all, "queries"_a, "k"_a, "threads"_a)
         .def("range", &range, "queries"_a, "threshold"_a, "threads"_a)
         .def("reconstruct", &reconstruct, "ids"_a)
         .def("entries", &entries, "first"_a, "count"_a);
+    bind_segments(m);
 }

@@ -25,31 +25,43 @@ class Buffer {
     Buffer() = default;
     Buffer(Buffer&& other) noexcept
         : data_(std::exchange(other.data_, nullptr)),
-          capacity_(std::exchange(other.capacity_, 0)) {}
+          capacity_(std::exchange(other.capacity_, 0)),
+          borrowed_(std::exchange(other.borrowed_, false)) {}
     Buffer& operator=(Buffer&& other) noexcept {
         std::swap(data_, other.data_);
         std::swap(capacity_, other.capacity_);
+        std::swap(borrowed_, other.borrowed_);
         return *this;
     }
     Buffer(const Buffer&) = delete;
     Buffer& operator=(const Buffer&) = delete;
-    ~Buffer() { release(data_); }
+    ~Buffer() { release(); }
+
+    // Reads memory of someone else, who keeps it alive; nobody may write to it.
+    static Buffer borrow(const T* data, std::size_t count) {
+        Buffer buffer;
+        buffer.data_ = const_cast<T*>(data);
+        buffer.capacity_ = count;
+        buffer.borrowed_ = true;
+        return buffer;
+    }
 
     T* data() { return data_; }
     const T* data() const { return data_; }
     T& operator[](std::size_t i) { return data_[i]; }
     const T& operator[](std::size_t i) const { return data_[i]; }
     std::size_t capacity() const { return capacity_; }
-    std::size_t nbytes() const { return capacity_ * sizeof(T); }
+    std::size_t nbytes() const { return borrowed_ ? 0 : capacity_ * sizeof(T); }
 
     // Grows to at least `count` values; what was there stays, the rest is undefined.
     void grow(std::size_t count) {
         if (count <= capacity_) return;
         T* larger = allocate(count);
         if (capacity_ != 0) std::memcpy(larger, data_, capacity_ * sizeof(T));
-        release(data_);
+        release();
         data_ = larger;
         capacity_ = count;
+        borrowed_ = false;
     }
 
     // The same with the rest zero, for arrays that kernels read in whole blocks.
@@ -81,16 +93,18 @@ class Buffer {
         return static_cast<T*>(memory);
     }
 
-    static void release(T* memory) {
+    void release() {
+        if (borrowed_) return;
 #if defined(_WIN32)
-        _aligned_free(memory);
+        _aligned_free(data_);
 #else
-        std::free(memory);
+        std::free(data_);
 #endif
     }
 
     T* data_ = nullptr;
     std::size_t capacity_ = 0;
+    bool borrowed_ = false;
 };
 
 }  // namespace hiernorm

@@ -86,6 +86,30 @@ void Cells::withdraw(std::size_t entries) {
     current_ = starts_.empty() ? 0 : starts_.size() - 1;
 }
 
+void Cells::copy_direction(std::size_t cell, std::size_t dims, float* out) const {
+    for (std::size_t j = 0; j < dims; ++j) {
+        out[j] =
+            directions_[(cell / kBlockEntries * dims + j) * kBlockEntries + cell % kBlockEntries];
+    }
+}
+
+void Cells::restore(std::vector<std::uint32_t> starts, std::vector<Cone> cones,
+                    const float* directions, std::size_t dims, double view_error,
+                    std::size_t entries) {
+    starts_ = std::move(starts);
+    cones_ = std::move(cones);
+    directions_.assign(padded(starts_.size()) * dims, 0.0f);
+    for (std::size_t cell = 0; cell < starts_.size(); ++cell) {
+        for (std::size_t j = 0; j < dims; ++j) {
+            directions_[(cell / kBlockEntries * dims + j) * kBlockEntries + cell % kBlockEntries] =
+                *directions++;
+        }
+    }
+    view_error_ = view_error;
+    make_room();
+    show(entries);
+}
+
 void Cells::make_room() {
     for (std::vector<float>* array : {&cosines_, &sines_, &norms_, &tails_}) {
         array->resize(padded(starts_.size()), 0.0f);

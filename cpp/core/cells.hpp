@@ -59,6 +59,14 @@ class Cells {
     void make_room();
     void show(std::size_t entries);
 
+    // The parts that the rest follows from, to be kept in a file and brought back.
+    const std::vector<std::uint32_t>& starts() const { return starts_; }
+    const std::vector<Cone>& cones() const { return cones_; }
+    void copy_direction(std::size_t cell, std::size_t dims, float* out) const;
+    // `directions` are one after the other, `entries` those of all cells.
+    void restore(std::vector<std::uint32_t> starts, std::vector<Cone> cones,
+                 const float* directions, std::size_t dims, double view_error, std::size_t entries);
+
     std::size_t nbytes() const;
 
    private:

@@ -2,7 +2,8 @@
 //
 // The view of a vector x is y = x (HN: the major is the prefix), or y = R x (plain vectors: R is
 // the fitted rotation), divided by |x| for the cosine metric. The first `major` dimensions of y
-// are the major, the rest the minor. Codes are integers c with y_j ~ step * c_j.
+// are the major, the rest the minor. Codes are integers c with y_j ~ step * c_j. For the metric L2
+// the last dimension of the major is the level of level.hpp: `dim` and `major` count it.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +15,7 @@
 
 namespace hiernorm {
 
-enum class Metric { kInnerProduct, kCosine };
+enum class Metric { kInnerProduct, kCosine, kL2 };
 
 struct Fit {
     std::size_t dim = 0;
@@ -26,9 +27,14 @@ struct Fit {
     double tail_step = 1.0;       // of the tail norms, rounded up to multiples of it
     std::vector<float> rotation;  // dim x dim, row r makes dimension r of the view; empty: none
     double rotation_error = 0.0;  // |q.x - (Rq).(Rx)| and the rounding of R x, over |q| |x|
+    double centre = 0.0;          // L2: of the squared norms
+    double weight = 1.0;          // L2: of the level in the query
+    double base_norm = 0.0;       // L2: about the largest norm of an entry; above 0
 
     bool rotated() const { return !rotation.empty(); }
     std::size_t minor() const { return dim - major; }
+    std::size_t levels() const { return metric == Metric::kL2 ? 1 : 0; }
+    std::size_t row_dim() const { return dim - levels(); }
     std::size_t slots() const {
         return (major + (entry_tails ? 1 : 0) + kGroupSlots - 1) / kGroupSlots * kGroupSlots;
     }

@@ -69,6 +69,19 @@ void Index::set_fit(Fit fit) {
     store_.set_fit(std::move(fit));
 }
 
+void Index::attach(const SegmentArrays& arrays) {
+    const std::unique_lock lock(mutex_);
+    if (store_.layout() == Layout::kCodes && !store_.fitted()) {
+        throw std::logic_error("a segment was attached before its fit was set");
+    }
+    store_.attach(arrays);
+}
+
+Chunk Index::take_chunk(std::size_t chunk) {
+    const std::unique_lock lock(mutex_);
+    return store_.take_chunk(chunk);
+}
+
 void Index::check_rows(const char* what, const float* rows, std::size_t count) const {
     const Kernels& kernels = active_kernels();
     for (std::size_t i = 0; i < count; ++i) {
@@ -97,6 +110,7 @@ void Index::check(const float* rows, const std::int64_t* ids, std::size_t count)
     const DefaultFloatEnvironment environment;
     check_rows("vectors", rows, count);
     const std::shared_lock lock(mutex_);
+    if (store_.attached()) throw std::logic_error("nothing can be added to a segment");
     if (store_.size() + count > kMaxEntries) {
         throw std::invalid_argument("an index holds at most 2^32 - 1 entries");
     }
@@ -110,8 +124,10 @@ void Index::check(const float* rows, const std::int64_t* ids, std::size_t count)
 // entries tell more about the others.
 Grouping Index::plan_cells(const GroupingData& data, const std::int64_t* ids) const {
     const bool always = settings_.cells == CellUse::kAlways;
+    // The estimate speaks of inner products: for distances cells have to be asked for.
+    const bool unknown = data.count < kLeastGrouped || settings_.metric == Metric::kL2;
     if (settings_.engine != EngineKind::kCascade || settings_.cells == CellUse::kNever ||
-        (data.count < kLeastGrouped && !always)) {
+        (unknown && !always)) {
         return {};
     }
     Grouping grouping =
@@ -193,9 +209,9 @@ void Index::search_group(const Kernels& kernels, const Job& job, const float* qu
     }
 }
 
-void Index::search_group_all(const Kernels& kernels, const Job&, const float* queries,
+void Index::search_group_all(const Kernels& kernels, const Job& job, const float* queries,
                              std::span<Answer> answers) const {
-    search_exhaustive(store_, kernels, settings_.metric, queries, answers);
+    search_exhaustive(store_, kernels, settings_.metric, job, queries, answers);
 }
 
 std::size_t Index::run(GroupSearch engine, const Job& job, const float* queries, std::size_t count,
@@ -204,14 +220,6 @@ std::size_t Index::run(GroupSearch engine, const Job& job, const float* queries,
     const DefaultFloatEnvironment environment;
     check_rows("queries", queries, count);
     const Kernels& kernels = active_kernels();
-    answers.resize(count);
-    for (Answer& answer : answers) {
-        if (job.range) {
-            answer.results.want_from(job.threshold);
-        } else {
-            answer.results.want_best(job.k);
-        }
-    }
     const std::shared_lock lock(mutex_);
     if (store_.size() == 0) return 0;
     threads = std::max<std::size_t>(1, std::min(threads, count));
@@ -228,6 +236,16 @@ std::size_t Index::run(GroupSearch engine, const Job& job, const float* queries,
 std::size_t Index::search(const Job& job, const float* queries, std::size_t count,
                           std::size_t threads, std::size_t batch_size,
                           std::vector<Answer>& answers) const {
+    ask(job, count, answers);
+    return search_further(job, queries, count, threads, batch_size, answers);
+}
+
+std::size_t Index::search_further(const Job& job, const float* queries, std::size_t count,
+                                  std::size_t threads, std::size_t batch_size,
+                                  std::vector<Answer>& answers) const {
+    if (job.mask.sparse(size())) {
+        return run(&Index::search_group_all, job, queries, count, threads, batch_size, answers);
+    }
     Job planned = job;
     // Soft mode proves more by the bounds of entries than by those of cells. A query for many hits
     // reads everything anyway.
@@ -238,6 +256,7 @@ std::size_t Index::search(const Job& job, const float* queries, std::size_t coun
 
 std::size_t Index::search_all(const Job& job, const float* queries, std::size_t count,
                               std::size_t threads, std::vector<Answer>& answers) const {
+    ask(job, count, answers);
     return run(&Index::search_group_all, job, queries, count, threads, 1, answers);
 }
 

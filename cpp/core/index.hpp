@@ -15,6 +15,7 @@
 #include "engines/engine.hpp"
 #include "fit.hpp"
 #include "ids.hpp"
+#include "segment.hpp"
 #include "store.hpp"
 
 namespace hiernorm {
@@ -80,9 +81,24 @@ class Index {
                std::size_t count, std::size_t more);
     void publish(const std::int64_t* ids, std::size_t count);
 
+    // The entries of an empty index, fitted as they were encoded, are those of a file; nothing can
+    // be added to it. Whoever calls keeps the arrays alive.
+    void attach(const SegmentArrays& arrays);
+
+    // What was written and not published, for a file: codes and norms of a chunk, which leave the
+    // memory, and the cells of all chunks.
+    Chunk take_chunk(std::size_t chunk);
+    const Cells& cells() const { return store_.cells(); }
+
     // Answers `count` queries; returns the number of entries that were searched.
     std::size_t search(const Job& job, const float* queries, std::size_t count, std::size_t threads,
                        std::size_t batch_size, std::vector<Answer>& answers) const;
+
+    // The same, where `answers` hold what was found elsewhere: the k best of both are left. Reports
+    // are those of this search alone.
+    std::size_t search_further(const Job& job, const float* queries, std::size_t count,
+                               std::size_t threads, std::size_t batch_size,
+                               std::vector<Answer>& answers) const;
 
     // Exhaustive search by canonical scores, whatever the engine.
     std::size_t search_all(const Job& job, const float* queries, std::size_t count,

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "level.hpp"
+
 namespace hiernorm {
 namespace {
 
@@ -45,6 +47,7 @@ void ExactQuery::prepare(const Kernels& kernels, Metric metric, const float* row
 }
 
 double ExactQuery::score(const float* row) const {
+    if (metric_ == Metric::kL2) return 0.0 - kernels_->distance_f32(values_.data(), row, dim_);
     const double product = kernels_->dot_f32(values_.data(), row, dim_);
     if (metric_ == Metric::kInnerProduct) return product;
     return product / (norm_ * canonical_norm(*kernels_, row, dim_));
@@ -58,25 +61,27 @@ double ExactQuery::major_product(const float* row, std::size_t major) const {
 
 void QueryView::prepare(const Kernels& kernels, const Fit& fit, const ExactQuery& exact) {
     const bool cosine = fit.metric == Metric::kCosine;
-    values.resize(fit.dim);
+    const std::size_t dim = fit.row_dim();
+    values.resize(dim);
     if (fit.rotated()) {
-        for (std::size_t r = 0; r < fit.dim; ++r) {
-            values[r] =
-                kernels.dot_f32(exact.values().data(), fit.rotation.data() + r * fit.dim, fit.dim);
+        for (std::size_t r = 0; r < dim; ++r) {
+            values[r] = kernels.dot_f32(exact.values().data(), fit.rotation.data() + r * dim, dim);
         }
     } else {
-        std::copy_n(exact.values().begin(), fit.dim, values.begin());
+        std::copy_n(exact.values().begin(), dim, values.begin());
     }
     if (cosine) {
         for (double& value : values) value /= exact.norm();
     }
-    major_norm = root_up(kernels.squares_f64(values.data(), fit.major));
-    minor_norm = root_up(kernels.squares_f64(values.data() + fit.major, fit.minor()));
     // Additions behind one another in the canonical sum, the two roots, product and quotient of
     // the cosine, and 2^-40 for the float64 arithmetic of the bounds themselves.
-    const double depth = static_cast<double>(fit.dim / kLanes) + 16.0;
+    const double depth = static_cast<double>(dim / kLanes) + 16.0;
     const double norm = cosine ? 1.0 : exact.norm();
     margin = norm * kRoundUp * (2.0 * depth * kEpsilon + fit.rotation_error + 0x1p-40);
+    offset = 0.0;
+    if (fit.metric == Metric::kL2) add_query_level(fit, exact, depth, *this);
+    major_norm = root_up(kernels.squares_f64(values.data(), fit.major));
+    minor_norm = root_up(kernels.squares_f64(values.data() + fit.major, fit.minor()));
 }
 
 void CodedQuery::prepare(const Kernels& kernels, const Fit& fit, const QueryView& view,

@@ -49,6 +49,7 @@ struct QueryView {
     double minor_norm = 0.0;
     double margin =
         0.0;  // times TileNorms::norm: rounding of scores, of the rotation, of the bounds
+    double offset = 0.0;  // bounds of this view minus canonical scores; L2 only
 
     void prepare(const Kernels& kernels, const Fit& fit, const ExactQuery& exact);
 };

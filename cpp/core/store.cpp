@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "kernels/kernels.hpp"
+#include "level.hpp"
 #include "query.hpp"
 
 namespace hiernorm {
@@ -104,6 +105,9 @@ void Store::write_entry(std::size_t position, const float* row, std::int64_t id,
         const double norm = canonical_norm(active_kernels(), row, dim_);
         for (double& value : own_view) value /= norm;
         view_error /= norm;
+    } else if (fit_.metric == Metric::kL2) {
+        const double norm = canonical_norm(active_kernels(), row, dim_);
+        add_entry_level(fit_, norm * norm, own_view);
     }
 
     TileNorms norms;

@@ -29,6 +29,8 @@ struct Chunk {
     std::vector<TileNorms> tiles;
 };
 
+struct SegmentArrays;  // segment.hpp
+
 class Store {
    public:
     Store(Layout layout, std::size_t dim) : layout_(layout), dim_(dim) {}
@@ -73,6 +75,15 @@ class Store {
     void number(std::size_t count);
     void publish(std::size_t count);
 
+    // Codes that were written and are not visible: moved out, so that a segment larger than memory
+    // can be encoded chunk by chunk. The next write() goes to the chunk behind it.
+    Chunk take_chunk(std::size_t index);
+
+    // Makes arrays of a file the entries of an empty, fitted store, as they are: nothing is copied
+    // but what is small. Nothing can be added afterwards.
+    void attach(const SegmentArrays& arrays);
+    bool attached() const { return attached_; }
+
     std::size_t nbytes() const;
 
    private:
@@ -83,6 +94,7 @@ class Store {
     std::size_t dim_;
     Fit fit_;
     std::size_t size_ = 0;
+    bool attached_ = false;
     TileNorms largest_;
     Cells cells_;
     std::vector<std::uint32_t> order_;  // of the addition under way; empty: as it came

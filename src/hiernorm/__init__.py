@@ -20,17 +20,23 @@ from hiernorm.instruction_sets import available_isas, isa
 from hiernorm.matching import Matches, match_descriptors
 from hiernorm.models import Model, available_models, load_model
 from hiernorm.normalize import normalize
+from hiernorm.storage.database import Database
+from hiernorm.storage.errors import DatabaseError
+from hiernorm.storage.selection import Selection
 
 __version__ = _version("hiernorm")
 
 __all__ = [
     "Certificate",
+    "Database",
+    "DatabaseError",
     "Hits",
     "Index",
     "Matches",
     "Model",
     "QueryCertificate",
     "RangeHits",
+    "Selection",
     "Verification",
     "__version__",
     "available_isas",

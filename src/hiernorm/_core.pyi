@@ -6,6 +6,7 @@ import numpy.typing as npt
 _F32 = npt.NDArray[np.float32]
 _F64 = npt.NDArray[np.float64]
 _I64 = npt.NDArray[np.int64]
+_U8 = npt.NDArray[np.uint8]
 
 def isa() -> str: ...
 def available_isas() -> tuple[str, ...]: ...
@@ -16,16 +17,19 @@ class Fit:
     def choose(
         dim: int,
         major: int,
-        cosine: bool,
+        metric: str,
         sample: _F64,
         headroom: float,
         rotation: _F32 | None,
         rotation_error: float,
+        level: tuple[float, float, float],
     ) -> Fit: ...
     @staticmethod
     def restore(state: dict[str, Any], rotation: _F32 | None) -> Fit: ...
     @property
     def major(self) -> int: ...
+    @property
+    def level(self) -> tuple[float, float, float]: ...
     @property
     def entry_tails(self) -> bool: ...
     @property
@@ -35,7 +39,7 @@ class Fit:
 
 class Index:
     def __init__(
-        self, dim: int, cosine: bool, engine: str, alpha: float, cells: bool | None
+        self, dim: int, metric: str, engine: str, alpha: float, cells: bool | None
     ) -> None: ...
     def __len__(self) -> int: ...
     @property
@@ -47,7 +51,7 @@ class Index:
     def add(self, rows: _F32, ids: _I64) -> None: ...
     def check(self, rows: _F32, ids: _I64) -> None: ...
     def group(self, rows: _F32, majors: _F32, ids: _I64) -> npt.NDArray[np.uint32] | None: ...
-    def write(self, ahead: int, rows: _F32, ids: _I64, views: _F64, more: int) -> None: ...
+    def write(self, ahead: int, rows: _F32, ids: _I64, views: _F64 | None, more: int) -> None: ...
     def publish(self, ids: _I64) -> None: ...
     def search(
         self, queries: _F32, k: int, beta: float, threads: int, batch_size: int
@@ -60,3 +64,38 @@ class Index:
     ) -> tuple[_I64, _I64, _F64, _I64, _F64, int]: ...
     def reconstruct(self, ids: _I64) -> _F32: ...
     def entries(self, first: int, count: int) -> tuple[_I64, _F32]: ...
+
+class SegmentIndex:
+    def __init__(self, like: Index, fit: Fit | None, ids: _I64, rows: _F32) -> None: ...
+    def attach(
+        self,
+        major_codes: _U8 | None,
+        stage_codes: list[_U8],
+        norms: _F64 | None,
+        cell_starts: npt.NDArray[np.uint32] | None,
+        cones: _F64 | None,
+        directions: _F32 | None,
+        view_error: float,
+    ) -> None: ...
+    def __len__(self) -> int: ...
+
+def take_chunk(index: Index, chunk: int, entries: int) -> tuple[_U8, list[_U8], _F64]: ...
+def written_cells(index: Index) -> tuple[npt.NDArray[np.uint32], _F64, _F32, float]: ...
+def search_segments(
+    indexes: list[SegmentIndex],
+    masks: list[_U8 | None],
+    allowed: list[int],
+    queries: _F32,
+    k: int,
+    beta: float,
+    threads: int,
+    batch_size: int,
+) -> tuple[_I64, _F64, _I64, _F64, int]: ...
+def range_segments(
+    indexes: list[SegmentIndex],
+    masks: list[_U8 | None],
+    allowed: list[int],
+    queries: _F32,
+    threshold: float,
+    threads: int,
+) -> tuple[_I64, _I64, _F64, _I64, _F64, int]: ...

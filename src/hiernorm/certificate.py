@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -138,13 +138,29 @@ def digest(parameters: str, ids: Int64Array, rows: Float32Array) -> str:
     >>> digest("ip", ids, rows) == digest("ip", ids[::-1], rows[::-1])
     True
     """
-    sha = hashlib.sha256(parameters.encode())
-    entry = np.dtype([("id", "<i8"), ("row", "<f4", (rows.shape[1],))])
     order = np.argsort(ids, kind="stable")
-    for first in range(0, len(ids), 4096):
-        part = order[first : first + 4096]
-        packed = np.empty(len(part), entry)
-        packed["id"] = ids[part]
-        packed["row"] = rows[part]
+    parts = (order[first : first + 4096] for first in range(0, len(ids), 4096))
+    return digest_in_order(parameters, rows.shape[1], ((ids[p], rows[p]) for p in parts))
+
+
+def digest_in_order(
+    parameters: str, dim: int, entries: Iterable[tuple[Int64Array, Float32Array]]
+) -> str:
+    """The same for entries that come piece by piece, in ascending order of id.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> ids, rows = np.array([1, 2]), np.float32([[1, 2], [3, 4]])
+    >>> pieces = [(ids[:1], rows[:1]), (ids[1:], rows[1:])]
+    >>> digest_in_order("ip", 2, pieces) == digest("ip", ids, rows)
+    True
+    """
+    sha = hashlib.sha256(parameters.encode())
+    entry = np.dtype([("id", "<i8"), ("row", "<f4", (dim,))])
+    for ids, rows in entries:
+        packed = np.empty(len(ids), entry)
+        packed["id"] = ids
+        packed["row"] = rows
         sha.update(packed.tobytes())
     return sha.hexdigest()

@@ -1,4 +1,4 @@
-"""The index: exact nearest neighbours by inner product or cosine."""
+"""The index: exact nearest neighbours by inner product, cosine or distance."""
 
 from __future__ import annotations
 
@@ -39,14 +39,15 @@ class Index:
         The energy split of HN vectors (see :func:`hiernorm.normalize`): the major is the prefix, as
         in the paper. None: plain vectors, for which a lossless rotation is fitted.
     metric
-        ``"ip"`` (inner product) or ``"cosine"``.
+        ``"ip"`` (inner product), ``"cosine"`` or ``"l2"``, whose score is minus the squared
+        Euclidean distance: the best entry is the nearest one.
     engine
         ``"cascade"`` (fast), ``"paper"`` (Algorithm 1 to the letter; needs ``alpha``) or
         ``"exhaustive"`` (every score; no codes, least memory). All are exact.
     cells
         Whether entries that point the same way are stored side by side, so that a search reads only
         the groups that can win (engine ``"cascade"``). None: where it pays, which is for additions
-        of some ten thousand entries and more; see :meth:`optimize`.
+        of some ten thousand entries and more (not for ``"l2"``); see :meth:`optimize`.
     threads
         Threads per call unless the call says otherwise; by default HIERNORM_THREADS, or all
         processors.
@@ -91,7 +92,7 @@ class Index:
         settings = self._settings
         return _core.Index(
             settings.dim,
-            settings.cosine,
+            settings.metric,
             settings.engine,
             float(settings.alpha or 0.0),
             settings.cells,
@@ -115,7 +116,7 @@ class Index:
 
     @property
     def metric(self) -> str:
-        """``"ip"`` or ``"cosine"``."""
+        """``"ip"``, ``"cosine"`` or ``"l2"``."""
         return self._settings.metric
 
     @property
@@ -185,7 +186,7 @@ class Index:
     def _fit_and_fill(self, core: _core.Index, ids: Int64Array, rows: Float32Array) -> None:
         settings = self._settings
         core.set_fit(
-            choose_fit(rows, settings.major, rotate=settings.rotates, cosine=settings.cosine)
+            choose_fit(rows, settings.major, rotate=settings.rotates, metric=settings.metric)
         )
         fill(core, ids, rows)
 

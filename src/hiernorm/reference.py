@@ -80,6 +80,20 @@ def canonical_norm(x: Float32Array) -> Float64Array:
     return norms
 
 
+def canonical_distance(q: Float32Array, x: Float32Array) -> Float64Array:
+    """Squared distances of ``q`` ``(d,)`` to the rows of ``x`` ``(n, d)``: ``(n,)`` float64.
+
+    Differences are taken in float64 and rounded, so are their squares; the sum is canonical.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> canonical_distance(np.float32([1, 2]), np.float32([[1, 0], [4, 6]]))
+    array([ 4., 25.])
+    """
+    return canonical_sum(np.square(q.astype(np.float64) - x.astype(np.float64)))
+
+
 def canonical_scores(q: Float32Array, x: Float32Array, metric: str = "ip") -> Float64Array:
     """Scores of ``q`` ``(d,)`` against the rows of ``x`` ``(n, d)``: ``(n,)`` float64.
 
@@ -88,7 +102,11 @@ def canonical_scores(q: Float32Array, x: Float32Array, metric: str = "ip") -> Fl
     >>> import numpy as np
     >>> canonical_scores(np.float32([0, 2]), np.float32([[0, 3], [4, 3]]), "cosine")
     array([1. , 0.6])
+    >>> canonical_scores(np.float32([0, 2]), np.float32([[0, 3], [4, 3]]), "l2")
+    array([ -1., -17.])
     """
+    if metric == "l2":
+        return 0.0 - canonical_distance(q, x)
     dots = canonical_dot(q, x)
     if metric == "ip":
         return dots

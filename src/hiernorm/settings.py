@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hiernorm.arrays import as_count
 from hiernorm.normalize import check_split
 
-METRICS = ("ip", "cosine")
+METRICS = ("ip", "cosine", "l2")
 ENGINES = ("cascade", "paper", "exhaustive")
 EXACT = -1.0
 """Stands for "no beta" in the core."""
@@ -38,15 +38,12 @@ class Settings:
             raise ValueError(f"engine must be one of {', '.join(ENGINES)}, got {self.engine!r}")
         if self.engine == "paper" and self.alpha is None:
             raise ValueError("engine 'paper' needs alpha: Algorithm 1 searches HN vectors")
+        if self.engine == "paper" and self.metric == "l2":
+            raise ValueError("engine 'paper' is Algorithm 1, by inner products: metric l2 is not")
         if self.cells and self.engine != "cascade":
             raise ValueError(f"cells are for engine 'cascade', not for {self.engine!r}")
         if self.threads is not None:
             as_count("threads", self.threads)
-
-    @property
-    def cosine(self) -> bool:
-        """Whether the metric is the cosine."""
-        return self.metric == "cosine"
 
     @property
     def rotates(self) -> bool:
@@ -69,6 +66,8 @@ class Settings:
             return EXACT
         if self.alpha is None:
             raise ValueError("beta needs an index with alpha: soft mode is for HN vectors")
+        if self.metric == "l2":
+            raise ValueError("beta is a share of inner products: soft mode is not for metric l2")
         if not 0 <= beta <= self.alpha:
             raise ValueError(f"beta must be from 0 to alpha = {self.alpha}, got {beta}")
         return EXACT if beta == self.alpha else float(beta)

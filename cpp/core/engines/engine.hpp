@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/kernels.hpp"
+#include "mask.hpp"
 #include "order.hpp"
 #include "store.hpp"
 
@@ -20,6 +21,7 @@ struct Job {
     bool soft = false;  // `beta` stands in for the minor's share in the first bound
     double beta = 0.0;
     bool use_cells = true;  // where there are any
+    Mask mask;              // of the entries that may be returned
 };
 
 // What one query's search did and proved.
@@ -38,13 +40,25 @@ struct Answer {
     Report report;
 };
 
+// One empty answer per query, which knows what is wanted.
+inline void ask(const Job& job, std::size_t count, std::vector<Answer>& answers) {
+    answers.assign(count, {});
+    for (Answer& answer : answers) {
+        if (job.range) {
+            answer.results.want_from(job.threshold);
+        } else {
+            answer.results.want_best(job.k);
+        }
+    }
+}
+
 // Searches a group of queries (rows of `queries`, one after the other). Engines are pure functions
 // of the store; `answers` has one element per query, its results already told what they want.
 void search_cascade(const Store& store, const Kernels& kernels, const Job& job,
                     const float* queries, std::span<Answer> answers);
 void search_paper(const Store& store, const Kernels& kernels, double alpha, const Job& job,
                   const float* queries, std::span<Answer> answers);
-void search_exhaustive(const Store& store, const Kernels& kernels, Metric metric,
+void search_exhaustive(const Store& store, const Kernels& kernels, Metric metric, const Job& job,
                        const float* queries, std::span<Answer> answers);
 
 }  // namespace hiernorm

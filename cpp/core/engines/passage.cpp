@@ -23,11 +23,12 @@ void Passage::begin(const Store& store, const Kernels& kernels, const Job& job, 
     kernels_ = &kernels;
     soft_ = job.soft;
     beta_ = job.beta;
+    mask_ = job.mask;
     answer_ = &answer;
-    threshold_ = answer.results.threshold();
     const Fit& fit = store.fit();
-    exact_.prepare(kernels, fit.metric, row, fit.dim);
+    exact_.prepare(kernels, fit.metric, row, store.dim());
     view_.prepare(kernels, fit, exact_);
+    threshold_ = answer.results.threshold() + view_.offset;
     coded_.prepare(kernels, fit, view_, store.largest(), job.soft);
     finalists_.clear();
     seeds_.clear();
@@ -65,7 +66,7 @@ void Passage::skip_scores(std::int32_t largest, const TileNorms& norms) {
 void Passage::settle_row(std::uint32_t position) {
     answer_->results.offer({exact_.score(store_->row(position)), store_->id(position)});
     ++answer_->report.settled;
-    threshold_ = answer_->results.threshold();
+    threshold_ = answer_->results.threshold() + view_.offset;
 }
 
 void Passage::prefetch_row(std::uint32_t position) const {
@@ -75,16 +76,22 @@ void Passage::prefetch_row(std::uint32_t position) const {
 
 void Passage::seed_from_cells() {
     const std::size_t wanted = answer_->results.missing() + kMoreSeeds;
-    std::size_t done = 0;  // whole blocks: no entry may count twice
-    for (const Candidate& best : cells_.best(wanted)) {
-        std::size_t first = std::max(done, store_->cells().first(best.position));
-        const std::size_t end = store_->cells().end(best.position);
-        for (; first < end; first = done) {
-            first = first / kBlockEntries * kBlockEntries;
-            const std::size_t last = (end + kBlockEntries - 1) / kBlockEntries * kBlockEntries;
-            done = std::min({last, (first / kChunkEntries + 1) * kChunkEntries, store_->size()});
-            find_seeds(first, done - first, wanted);
+    // With a mask the best cells may hold too few entries that count: then more cells are asked.
+    for (std::size_t among = wanted;; among *= 4) {
+        seeds_.clear();
+        std::size_t done = 0;  // whole blocks: no entry may count twice
+        for (const Candidate& best : cells_.best(among)) {
+            std::size_t first = std::max(done, store_->cells().first(best.position));
+            const std::size_t end = store_->cells().end(best.position);
+            for (; first < end; first = done) {
+                first = first / kBlockEntries * kBlockEntries;
+                const std::size_t last = (end + kBlockEntries - 1) / kBlockEntries * kBlockEntries;
+                done =
+                    std::min({last, (first / kChunkEntries + 1) * kChunkEntries, store_->size()});
+                find_seeds(first, done - first, wanted);
+            }
         }
+        if (mask_.all() || seeds_.size() == wanted || among >= store_->size()) break;
     }
     for (const Candidate& seed : seeds_) prefetch_row(seed.position);
     for (const Candidate& seed : seeds_) settle_row(seed.position);
@@ -111,6 +118,7 @@ void Passage::find_seeds(std::size_t first, std::size_t entries, std::size_t wan
                              entries, coded_.scan(), scores_.data());
     if (seeds_.size() == wanted && largest <= seeds_.front().score) return;
     for (std::size_t i = 0; i < entries; ++i) {
+        if (!mask_.allows(first + i)) continue;
         if (seeds_.size() == wanted) {
             if (scores_[i] <= seeds_.front().score) continue;
             std::pop_heap(seeds_.begin(), seeds_.end(), better);
@@ -122,16 +130,35 @@ void Passage::find_seeds(std::size_t first, std::size_t entries, std::size_t wan
 }
 
 std::size_t Passage::scan(const Tile& tile, Candidate* out) {
-    if (uses_cells_) return scan_listed(tile, out);
+    if (uses_cells_) return mask_.keep(out, scan_listed(tile, out));
+    if (!mask_.all()) return scan_allowed(tile, out);
     answer_->report.scanned += tile.entries;
     if (answer_->results.missing() != 0) return seed_from_scratch(tile, out);
     return scan_all(tile, out);
 }
 
+// Reads the blocks only that hold an entry which may be returned.
+std::size_t Passage::scan_allowed(const Tile& tile, Candidate* out) {
+    allowed_blocks_.resize(kTileEntries / kBlockEntries);
+    const std::size_t blocks = mask_.blocks(tile.position, tile.entries, allowed_blocks_.data());
+    if (blocks == 0) return 0;
+    const bool sparse = blocks * kBlockEntries < tile.entries / 2;
+    if (sparse && !soft_ && answer_->results.missing() == 0) {
+        return mask_.keep(out, scan_blocks(tile, {allowed_blocks_.data(), blocks}, out));
+    }
+    answer_->report.scanned += tile.entries;
+    if (answer_->results.missing() != 0) return seed_from_scratch(tile, out);
+    return mask_.keep(out, scan_all(tile, out));
+}
+
 std::size_t Passage::scan_listed(const Tile& tile, Candidate* out) {
-    std::span<const std::uint16_t> list =
+    const std::span<const std::uint16_t> list =
         cells_.blocks(tile.position, tile.entries, threshold_, answer_->report);
-    if (list.empty()) return 0;
+    return list.empty() ? 0 : scan_blocks(tile, list, out);
+}
+
+std::size_t Passage::scan_blocks(const Tile& tile, std::span<const std::uint16_t> list,
+                                 Candidate* out) {
     // Behind the last entry of the store a block is not whole.
     const bool partial = (list.back() + 1) * kBlockEntries > tile.entries;
     if (partial) list = list.first(list.size() - 1);
@@ -179,8 +206,11 @@ std::size_t Passage::seed_from_scratch(const Tile& tile, Candidate* out) {
     const std::int32_t largest =
         kernels_->score_u8i8(tile.chunk.major_codes.data() + tile.first * store_->fit().slots(),
                              tile.entries, coded_.scan(), scores_.data());
-    const std::size_t wanted = std::min(answer_->results.missing(), tile.entries);
-    const std::int32_t bar = wanted == 1 ? largest : nth_largest(wanted, tile.entries);
+    mask_.hide(scores_.data(), tile.position, tile.entries, kDone);
+    const std::size_t allowed = mask_.count(tile.position, tile.entries);
+    const std::size_t wanted = std::min(answer_->results.missing(), allowed);
+    const std::int32_t bar =
+        wanted == 1 && mask_.all() ? largest : nth_largest(wanted, tile.entries);
     std::size_t count =
         kernels_->select_i32(scores_.data(), tile.entries, bar - 1, tile.position, out, nullptr);
     for (std::size_t i = 0; i < count; ++i) prefetch_row(out[i].position);
@@ -189,7 +219,7 @@ std::size_t Passage::seed_from_scratch(const Tile& tile, Candidate* out) {
         ++seeded_;
         scores_[out[i].position - tile.position] = kDone;
     }
-    if (wanted == tile.entries) return 0;
+    if (wanted == allowed) return 0;
     std::int32_t skipped = kDone;
     count = kernels_->select_i32(scores_.data(), tile.entries,
                                  coded_.cut(threshold_, scan_slack(tile.norms)), tile.position, out,
@@ -305,7 +335,7 @@ void Passage::weigh(const TileNorms& norms, std::size_t count, bool minor_read) 
         const double codes = coded_.major_bound(contender.major);
         double bound = minor_read ? contender.bound : codes + proved_slack(norms);
         double width = 2.0 * (slack + coded_.coded_slack(norms));
-        if (!fit.rotated()) {
+        if (!fit.rotated() && fit.levels() == 0) {
             const double coded_part = codes + coded_.coded_slack(norms);
             const double exact = exact_.major_product(store_->row(contender.position), fit.major);
             const double margin = coded_.margin(norms);
@@ -341,6 +371,7 @@ void Passage::settle() {
         if (i + kRowsAhead < finalists_.size()) prefetch_row(finalists_[i + kRowsAhead].position);
         settle_row(finalists_[i].position);
     }
+    report.skipped_bound -= view_.offset;
 }
 
 }  // namespace hiernorm

@@ -52,7 +52,9 @@ class Passage {
 
     const std::uint8_t* stage_rows(const Tile& tile) const;
     std::size_t scan_all(const Tile& tile, Candidate* out);
+    std::size_t scan_allowed(const Tile& tile, Candidate* out);
     std::size_t scan_listed(const Tile& tile, Candidate* out);
+    std::size_t scan_blocks(const Tile& tile, std::span<const std::uint16_t> list, Candidate* out);
     std::size_t seed_from_scratch(const Tile& tile, Candidate* out);
     std::int32_t nth_largest(std::size_t n, std::size_t entries);
     void settle_row(std::uint32_t position);
@@ -73,10 +75,11 @@ class Passage {
     // First what every scan reads.
     const Store* store_ = nullptr;
     const Kernels* kernels_ = nullptr;
-    double threshold_ = 0.0;  // of the results so far
+    double threshold_ = 0.0;  // of the results so far, in the units of bounds: plus the offset
     bool uses_cells_ = false;
     bool soft_ = false;
     double beta_ = 0.0;
+    Mask mask_;
     Answer* answer_ = nullptr;
     CodedQuery coded_;
     QueryView view_;
@@ -90,6 +93,7 @@ class Passage {
     std::vector<Finalist> finalists_;
     std::vector<std::int32_t> scores_;
     std::vector<std::int32_t> ranked_;
+    std::vector<std::uint16_t> allowed_blocks_;
 };
 
 }  // namespace hiernorm

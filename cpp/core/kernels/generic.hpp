@@ -2,6 +2,7 @@
 // that differ; the templates are the algorithm and, with ScalarIsa, the portable family.
 #pragma once
 
+#include "kernels/distances.hpp"
 #include "kernels/floats.hpp"
 #include "kernels/kernels.hpp"
 #include "kernels/scan.hpp"
@@ -23,7 +24,8 @@ constexpr Kernels make_kernels(std::string_view name) {
                    code_f64<Isa>,
                    squares_f64<Isa>,
                    score_f32<Isa>,
-                   score_cones_f32};
+                   score_cones_f32,
+                   distance_f32};
 }
 
 }  // namespace

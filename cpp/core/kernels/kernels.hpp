@@ -143,6 +143,9 @@ struct Kernels {
     void (*score_cones_f32)(const ConeArrays& cones, const ConeWeights& weights,
                             const float* cosines, std::size_t count, std::int32_t* scores,
                             std::int32_t* block_maxima);
+
+    // The canonical squared distance: lanes and tree of dot_f32, differences and squares rounded.
+    double (*distance_f32)(const double* query, const float* row, std::size_t dim);
 };
 
 // The families this processor can run, slowest first; scalar is always among them.

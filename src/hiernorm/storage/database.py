@@ -1,0 +1,367 @@
+"""The database: entries (id, vector) in a folder, and exact search over them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hiernorm import _core
+from hiernorm.arrays import as_count, as_ids, as_rows
+from hiernorm.certificate import Certificate, digest_in_order
+from hiernorm.hits import Hits, RangeHits, Verification
+from hiernorm.index import MOST_HITS
+from hiernorm.reference import Float32Array, Int64Array
+from hiernorm.storage.checking import find_damage
+from hiernorm.storage.insertion import Report
+from hiernorm.storage.selection import Selection, Where, select
+from hiernorm.storage.state import State, open_state
+from hiernorm.storage.writing import Writer, create_folder, write_snapshot
+from hiernorm.threads import thread_count
+
+ENTRIES_AT_A_TIME = 4096
+
+
+class Database:
+    """Entries (id, vector) in a folder: durable, searched exactly, open at once at any size.
+
+    The answer depends on the live entries alone: not on the order of operations, on segments or on
+    compaction; it has the bits of :meth:`hiernorm.Index.search` on the same entries.
+
+    One process writes at a time, any number read. A reader stays on the generation it opened,
+    whatever a writer does, until :meth:`refresh`. Every change is durable when its method returns,
+    and is there as a whole or not at all.
+
+    Use :meth:`create` or :meth:`open`; the constructor is theirs.
+
+    Examples
+    --------
+    >>> import tempfile, hiernorm
+    >>> folder = tempfile.mkdtemp()
+    >>> db = hiernorm.Database.create(folder + "/points.hn", dim=3)
+    >>> db.add([[1, 0, 0], [0, 1, 0], [0.6, 0.8, 0]], ids=[10, 20, 30])
+    3
+    >>> db.delete([20])
+    >>> db = hiernorm.Database.open(folder + "/points.hn")
+    >>> db.search([0, 1, 0], k=2).ids.tolist()
+    [[30, 10]]
+    """
+
+    def __init__(self, path: Path, threads: int | None, lock_timeout: float) -> None:
+        thread_count(threads)
+        self._path = path
+        self._writer = Writer(path, lock_timeout)
+        self._settings = self._writer.settings(threads)
+        self._like = self._writer.like
+        self._state = open_state(path, self._like)
+        self._digests: dict[int, str] = {}
+
+    @classmethod
+    def create(
+        cls,
+        path: str | os.PathLike[str],
+        dim: int,
+        *,
+        major: int | None = None,
+        alpha: float | None = None,
+        metric: str = "ip",
+        threads: int | None = None,
+        lock_timeout: float = 0.0,
+    ) -> Database:
+        """Make an empty database in a new folder.
+
+        Parameters
+        ----------
+        path
+            Folder to make; it must not exist, or be empty.
+        dim, major, alpha, metric, threads
+            As for :class:`hiernorm.Index`.
+        lock_timeout
+            Seconds that a change waits for another writer before it gives up.
+
+        Raises
+        ------
+        FileExistsError
+            If there is something already.
+        """
+        create_folder(Path(path), dim, major, alpha, metric)
+        return cls(Path(path), threads, lock_timeout)
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        threads: int | None = None,
+        lock_timeout: float = 0.0,
+    ) -> Database:
+        """Open a database: its files are mapped, not read.
+
+        Raises
+        ------
+        hiernorm.DatabaseError
+            If it is none, of another format version, or damaged. What is checked: the manifest with
+            its digest, and size and header of every file. :meth:`verify` reads everything.
+        """
+        return cls(Path(path), threads, lock_timeout)
+
+    @property
+    def path(self) -> Path:
+        """The folder."""
+        return self._path
+
+    @property
+    def dim(self) -> int:
+        """d, the number of dimensions."""
+        return self._settings.dim
+
+    @property
+    def major(self) -> int | None:
+        """K, as the database was created; None: each segment chooses it from its entries."""
+        return self._settings.major
+
+    @property
+    def alpha(self) -> float | None:
+        """The energy split of HN vectors; None for plain ones."""
+        return self._settings.alpha
+
+    @property
+    def metric(self) -> str:
+        """``"ip"``, ``"cosine"`` or ``"l2"``."""
+        return self._settings.metric
+
+    @property
+    def generation(self) -> int:
+        """How many changes led to what this reader sees."""
+        return self._state.manifest.generation
+
+    @property
+    def ids(self) -> Int64Array:
+        """All ids ``(n,)`` in ascending order."""
+        return self._state.ids
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of parameters and live entries; that of an index with the same entries."""
+        return self._digest_of(self._state)
+
+    def _digest_of(self, state: State) -> str:
+        generation = state.manifest.generation
+        if generation not in self._digests:
+            text = digest_in_order(self._settings.digested(), self.dim, _entries(state))
+            self._digests = {generation: text}
+        return self._digests[generation]
+
+    def __len__(self) -> int:
+        return len(self._state)
+
+    def __repr__(self) -> str:
+        kind = "plain" if self.alpha is None else f"major={self.major}, alpha={self.alpha}"
+        return (
+            f"Database({str(self._path)!r}, dim={self.dim}, {kind}, metric={self.metric!r}, "
+            f"entries={len(self):,}, generation={self.generation})"
+        )
+
+    def info(self) -> dict[str, Any]:
+        """What there is, in numbers: for people and for JSON."""
+        state = self._state
+        manifest = state.manifest
+        records = [record.data for record in manifest.segments]
+        records += [record.tombstones for record in manifest.segments if record.tombstones]
+        return {
+            "path": str(self._path),
+            "dim": self.dim,
+            "major": self.major,
+            "alpha": self.alpha,
+            "metric": self.metric,
+            "generation": manifest.generation,
+            "entries": len(state),
+            "deleted": sum(record.entries - record.live for record in manifest.segments),
+            "segments": len(manifest.segments),
+            "bytes": sum(record.bytes for record in records),
+        }
+
+    # Changes: each is one generation.
+
+    def add(
+        self, x: Any, ids: npt.ArrayLike | None = None, *, progress: Report | None = None
+    ) -> int:
+        """Add vectors; all of them, or none if one is not acceptable.
+
+        Parameters
+        ----------
+        x
+            ``(n, d)`` or ``(d,)``; or the name of a ``.npy``, ``.npz``, ``.safetensors`` or
+            ``.parquet`` file; or an iterator of arrays ``(n, d)`` or of pairs of ids and rows.
+            Files and iterators may be larger than memory. In files with names, vectors are called
+            ``vectors`` (or are the only matrix) and ids ``ids``.
+        ids
+            ``(n,)`` integers that are not in the database; by default those of the source, or the
+            numbers that follow the largest id there ever was.
+        progress
+            Called with the vectors taken in so far and how many there will be, or None.
+
+        Returns
+        -------
+        How many were added.
+
+        Raises
+        ------
+        ValueError
+            For NaN, infinity, a wrong number of dimensions, an id that is there already, or
+            (cosine) a zero vector.
+        hiernorm.DatabaseError, OSError
+            If another process is writing, or the disk refuses. In all cases nothing has changed.
+        """
+        return self._insert(x, ids, progress, replace=False)
+
+    def upsert(
+        self, x: Any, ids: npt.ArrayLike | None = None, *, progress: Report | None = None
+    ) -> int:
+        """Add vectors, replacing those whose ids are there already; as :meth:`add` otherwise."""
+        return self._insert(x, ids, progress, replace=True)
+
+    def _insert(
+        self, x: Any, ids: npt.ArrayLike | None, progress: Report | None, *, replace: bool
+    ) -> int:
+        count, self._state = self._writer.insert(self._state, x, ids, progress, replace=replace)
+        return count
+
+    def delete(self, ids: npt.ArrayLike, *, ignore_missing: bool = False) -> None:
+        """Delete entries.
+
+        Raises
+        ------
+        KeyError
+            Naming the first id that is not there, unless ``ignore_missing``; nothing is deleted.
+        """
+        self._state = self._writer.delete(self._state, as_ids(ids), ignore_missing)
+
+    def compact(self, *, progress: Report | None = None) -> None:
+        """Write the live entries anew, in as few segments as possible. Answers never change."""
+        self._state = self._writer.compact(self._state, progress)
+
+    # Reading.
+
+    def refresh(self) -> bool:
+        """Move on to the newest generation; whether there was a newer one."""
+        before = self._state
+        self._state = open_state(self._path, self._like, before)
+        return self._state is not before
+
+    def select(self, where: Where) -> Selection:
+        """Prepare a filter, to be used for many searches of this generation.
+
+        Parameters
+        ----------
+        where
+            An array of ids that may be returned (others than those in the database are ignored), a
+            boolean mask over :attr:`ids`, or a function of an array of ids that returns one
+            boolean for each.
+        """
+        return select(self._state, where)
+
+    def search(
+        self,
+        q: npt.ArrayLike,
+        k: int = 10,
+        *,
+        where: Where | None = None,
+        beta: float | None = None,
+        threads: int | None = None,
+        batch_size: int | None = None,
+    ) -> Hits:
+        """The k best entries of each query, best first.
+
+        Parameters
+        ----------
+        q
+            ``(m, d)``, or ``(d,)`` for one query.
+        k
+            How many; if there are fewer entries, ids are filled with -1 and scores with -inf.
+        where
+            Search only these entries, as for :meth:`select`. The answer is that of a database
+            which has no others.
+        beta, threads, batch_size
+            As for :meth:`hiernorm.Index.search`.
+        """
+        state = self._state
+        queries, masks, allowed = self._asked(state, q, where)
+        ids, scores, work, skipped_bound, _ = _core.search_segments(
+            state.indexes,
+            masks,
+            allowed,
+            queries,
+            as_count("k", k, most=MOST_HITS),
+            self._settings.checked_beta(beta),
+            self._thread_count(threads),
+            0 if batch_size is None else as_count("batch_size", batch_size),
+        )
+        entries = sum(allowed)
+        return Hits(ids, scores, work, skipped_bound, entries, lambda _: self._digest_of(state))
+
+    def range(
+        self,
+        q: npt.ArrayLike,
+        threshold: float,
+        *,
+        where: Where | None = None,
+        threads: int | None = None,
+    ) -> RangeHits:
+        """Every entry with score >= threshold, best first; ``where`` as for :meth:`search`."""
+        state = self._state
+        queries, masks, allowed = self._asked(state, q, where)
+        if not np.isfinite(threshold):
+            raise ValueError(f"threshold must be finite, got {threshold}")
+        offsets, ids, scores, work, skipped_bound, _ = _core.range_segments(
+            state.indexes, masks, allowed, queries, float(threshold), self._thread_count(threads)
+        )
+        kth = np.full(len(queries), float(threshold))
+        certificate = Certificate(
+            sum(allowed), work, kth, skipped_bound, lambda: self._digest_of(state)
+        )
+        return RangeHits(offsets, ids, scores, certificate)
+
+    def _asked(
+        self, state: State, q: npt.ArrayLike, where: Where | None
+    ) -> tuple[Float32Array, list[Any], list[int]]:
+        queries = as_rows("queries", q, self.dim)
+        if not state.indexes:
+            self._like.search(queries, 1, -1.0, 1, 1)  # nothing to find, but NaN is refused
+        if where is None:
+            return queries, state.masks, state.allowed
+        selection = select(state, where)
+        return queries, selection.masks, selection.allowed
+
+    def _thread_count(self, threads: int | None) -> int:
+        return thread_count(self._settings.threads if threads is None else threads)
+
+    def reconstruct(self, ids: npt.ArrayLike) -> Float32Array:
+        """The vectors of ``ids``: ``(n, d)`` float32, as they were added; KeyError without one."""
+        return self._state.rows_of(as_ids(ids))
+
+    def entries(self) -> Iterator[tuple[Int64Array, Float32Array]]:
+        """Ids and rows of all entries in ascending order of id, a few thousand at a time."""
+        return _entries(self._state)
+
+    def verify(self) -> Verification:
+        """Read everything on the disk and say what is not as it was written."""
+        return Verification(list(find_damage(self._path, self._like)))
+
+    def snapshot(self, path: str | os.PathLike[str]) -> Database:
+        """Copy the generation that this reader sees to a new folder; returns it opened.
+
+        Writers may go on meanwhile.
+        """
+        write_snapshot(self._state, Path(path))
+        return type(self)(Path(path), self._settings.threads, 0.0)
+
+
+def _entries(state: State) -> Iterator[tuple[Int64Array, Float32Array]]:
+    for first in range(0, len(state), ENTRIES_AT_A_TIME):
+        ids = state.ids[first : first + ENTRIES_AT_A_TIME]
+        yield ids, state.rows_of(ids)

@@ -1,0 +1,163 @@
+"""One mapped segment file: checked against the manifest and its own header, ready for the core."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hiernorm import _core
+from hiernorm.reference import Float32Array, Int64Array
+from hiernorm.storage import encoding
+from hiernorm.storage.errors import DamagedError, FormatVersionError
+from hiernorm.storage.manifest import FileRecord, Parameters
+from hiernorm.storage.tensors import TensorFile
+
+FIT_NUMBERS = ("major_step", "minor_step", "tail_step", "weight")
+
+
+def map_file(folder: Path, record: FileRecord) -> TensorFile:
+    """The file of a record, if it has the size and the header that were recorded."""
+    path = folder / record.file
+    file = TensorFile(path)
+    if file.size != record.bytes or file.header.digest != record.header_sha256:
+        raise DamagedError(
+            f"{path} is not the file that was written ({file.size} bytes, {record.bytes} were "
+            "expected, or its header differs): restore the database from a snapshot"
+        )
+    return file
+
+
+class Segment:
+    """Entries that never change: ids, rows and codes of one file.
+
+    What is checked here takes the same time for any number of entries: the header and its digest,
+    shapes, and the small tables that the core trusts for its addresses. Whether ids, rows and codes
+    are those that were written is for ``Database.verify``.
+
+    Attributes
+    ----------
+    ids, rows
+        ``(n,)`` and ``(n, d)``, mapped, in the order of the file.
+    sorted_ids, sorted_positions
+        ``(n,)``: the ids in ascending order, and where their entries are.
+    index
+        What the core searches.
+    """
+
+    def __init__(
+        self, folder: Path, record: FileRecord, parameters: Parameters, like: _core.Index
+    ) -> None:
+        self.file = map_file(folder, record)
+        self.record = record
+        self.description = self._describe(parameters)
+        n, d = int(self.description["entries"]), parameters.dim
+        self.rows: Float32Array = self._array("rows", np.float32, (n, d))
+        self.ids: Int64Array = self._array("ids", np.int64, (n,))
+        self.sorted_ids: Int64Array = self._array("sorted_ids", np.int64, (n,))
+        self.sorted_positions: npt.NDArray[np.uint32] = self._array(
+            "sorted_positions", np.uint32, (n,)
+        )
+        try:
+            self.index = self._attach(like)
+        except (ValueError, RuntimeError, TypeError, KeyError) as error:
+            raise DamagedError(f"{self.file.path}: {error}") from None
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def _describe(self, parameters: Parameters) -> dict[str, Any]:
+        path = self.file.path
+        try:
+            found = json.loads(self.file.header.metadata["hiernorm"])
+            known = found["format"] == encoding.FORMAT
+        except (KeyError, TypeError, ValueError, RecursionError):
+            known = False
+        if not known:
+            raise DamagedError(f"{path} is no segment of a hiernorm database")
+        if found.get("version") != encoding.VERSION:
+            raise FormatVersionError(
+                f"{path} has segment version {found.get('version')!r}, this hiernorm reads "
+                f"version {encoding.VERSION}"
+            )
+        entries = found.get("entries")
+        if not isinstance(entries, int) or not 1 <= entries < 2**32:
+            raise DamagedError(f"{path} has {entries!r} entries")
+        if (found.get("dim"), found.get("metric")) != (parameters.dim, parameters.metric):
+            raise DamagedError(f"{path} belongs to another database")
+        return dict(found)
+
+    def _array(self, name: str, dtype: npt.DTypeLike, shape: tuple[int, ...]) -> npt.NDArray[Any]:
+        array = self.file.array(name)
+        if array.dtype != dtype or array.shape != shape:
+            raise DamagedError(
+                f"{self.file.path}: {name!r} is {array.dtype} {array.shape}, "
+                f"{np.dtype(dtype)} {shape} was expected"
+            )
+        if not array.flags.aligned:
+            raise DamagedError(f"{self.file.path}: {name!r} is not aligned")
+        return array
+
+    def _attach(self, like: _core.Index) -> _core.SegmentIndex:
+        state = self.description["fit"]
+        if state is None:
+            index = _core.SegmentIndex(like, None, self.ids, self.rows)
+            index.attach(None, [], None, None, None, None, 0.0)
+            return index
+        l2 = self.description["metric"] == "l2"
+        d, major = self.rows.shape[1], state["major"]
+        views = d + int(l2)
+        if state["dim"] != views or not isinstance(major, int) or not 1 + int(l2) <= major < views:
+            raise ValueError(f"a major of {major!r} of {state['dim']!r} dimensions")
+        if state["metric"] != self.description["metric"]:
+            raise ValueError(f"codes for metric {state['metric']!r}")
+        for name in (*FIT_NUMBERS, "base_norm") if l2 else FIT_NUMBERS:
+            if not (math.isfinite(state[name]) and state[name] > 0):
+                raise ValueError(f"{name} is {state[name]!r}")
+        has = self.file.header.tensors
+        rotation = self._array("rotation", np.float32, (d, d)) if "rotation" in has else None
+        index = _core.SegmentIndex(like, _core.Fit.restore(state, rotation), self.ids, self.rows)
+        index.attach(
+            self.file.bytes_from("major_codes", 0),
+            [
+                self.file.bytes_from(f"minor_codes.{stage}", encoding.STAGE_BYTES)
+                for stage in range(len(encoding.stage_sizes(views, major)))
+            ],
+            self._numbers("norms", (-(-len(self) // encoding.TILE), 8)),
+            *(self._cells(major) if "cell_starts" in has else (None, None, None, 0.0)),
+        )
+        return index
+
+    def _numbers(self, name: str, shape: tuple[int, ...]) -> npt.NDArray[np.float64]:
+        array = self._array(name, np.float64, shape)
+        if not np.isfinite(array).all():
+            raise ValueError(f"{name!r} has values that are not finite")
+        return array
+
+    def _cells(
+        self, major: int
+    ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.float64], Float32Array, float]:
+        starts = self.file.array("cell_starts")
+        cells = starts.size
+        return (
+            self._array("cell_starts", np.uint32, (cells,)),
+            self._numbers("cones", (cells, 4)),
+            self._array("directions", np.float32, (cells, major)),
+            float(self._numbers("view_error", (1,))[0]),
+        )
+
+    def find(self, ids: Int64Array) -> Int64Array:
+        """Positions of ``ids`` ``(m,)``, dead or alive; -1 where an id is not in this segment."""
+        at = np.searchsorted(self.sorted_ids, ids)
+        at[at == len(self)] = 0
+        found = self.sorted_ids[at] == ids
+        positions = np.where(found, self.sorted_positions[at].astype(np.int64), -1)
+        if positions.max(initial=-1) >= len(self) or not np.array_equal(
+            self.ids[positions[found]], ids[found]
+        ):
+            raise DamagedError(f"{self.file.path}: the table of ids does not match the entries")
+        return positions

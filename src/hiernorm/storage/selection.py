@@ -1,0 +1,91 @@
+"""Filters: from a condition on ids to one bit per entry, which the scan applies as it goes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from hiernorm.arrays import as_ids
+from hiernorm.reference import Int64Array
+from hiernorm.storage.state import State, View
+from hiernorm.storage.tombstones import Bits, BoolArray, pack
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """Which entries of one generation a search may return; ``Database.select`` makes it.
+
+    Attributes
+    ----------
+    count : int
+        How many entries are selected.
+    generation : int
+        Of the database; a selection is of no use to any other.
+    """
+
+    generation: int
+    count: int
+    masks: list[Bits | None]
+    allowed: list[int]
+
+    def __len__(self) -> int:
+        return self.count
+
+
+Where: TypeAlias = "Selection | Callable[[Int64Array], npt.ArrayLike] | npt.ArrayLike"
+
+
+def select(state: State, where: Any) -> Selection:
+    """The selection that ``where`` makes: see ``Database.select``."""
+    if isinstance(where, Selection):
+        if where.generation != state.manifest.generation:
+            raise ValueError(
+                f"the selection is of generation {where.generation}, the database is at "
+                f"{state.manifest.generation}: select again"
+            )
+        return where
+    choose = _chooser(state, where)
+    masks: list[Bits | None] = []
+    allowed = []
+    for view in state.views:
+        chosen = choose(view) & view.mask()
+        allowed.append(int(np.count_nonzero(chosen)))
+        masks.append(pack(chosen))
+    return Selection(state.manifest.generation, sum(allowed), masks, allowed)
+
+
+def _chooser(state: State, where: Any) -> Callable[[View], BoolArray]:
+    if callable(where):
+        return lambda view: _asked(where, view)
+    values = np.asarray(where)
+    if values.dtype == np.bool_:
+        if values.shape != (len(state),):
+            raise ValueError(
+                f"where has shape {values.shape}, a mask over the ids of this database "
+                f"has ({len(state)},)"
+            )
+        values = state.ids[values]
+    wanted = as_ids(values)
+    return lambda view: _among(wanted, view)
+
+
+def _asked(where: Callable[[Int64Array], npt.ArrayLike], view: View) -> BoolArray:
+    ids = view.segment.ids
+    chosen = np.asarray(where(ids))
+    if chosen.dtype != np.bool_ or chosen.shape != ids.shape:
+        raise TypeError(
+            f"where must return booleans of shape {ids.shape} for that many ids, "
+            f"got {chosen.dtype} of shape {chosen.shape}"
+        )
+    return chosen
+
+
+def _among(wanted: Int64Array, view: View) -> BoolArray:
+    chosen = np.zeros(len(view.segment), np.bool_)
+    positions = view.segment.find(wanted)
+    chosen[positions[positions >= 0]] = True
+    return chosen

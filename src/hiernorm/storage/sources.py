@@ -1,0 +1,193 @@
+"""Vectors from arrays, iterators and files, in pieces: none of them need fit into memory."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hiernorm.extras import import_extra
+from hiernorm.storage.tensors import TensorFile
+
+PIECE_BYTES = 1 << 24
+"""Bytes of vectors that are read at a time."""
+SUFFIXES = (".npy", ".npz", ".safetensors", ".parquet")
+
+Array = npt.NDArray[Any]
+Piece = tuple[Array, "Array | None"]
+
+
+def is_source(x: object) -> bool:
+    """Whether ``x`` is a file or an iterator of pieces, not an array."""
+    if isinstance(x, (str, Path)):
+        return True
+    return (
+        isinstance(x, Iterable) and not hasattr(x, "__array__") and not isinstance(x, (list, tuple))
+    )
+
+
+def read_pieces(source: str | Path | Iterable[Any]) -> Iterator[Piece]:
+    """Rows and, if the source has them, ids, piece by piece.
+
+    An iterator yields arrays ``(n, d)``, or pairs of ids and rows. In files, vectors and ids are
+    found by name: ``vectors`` (or the only matrix there is) and ``ids``.
+    """
+    if not isinstance(source, (str, Path)):
+        for item in source:
+            if isinstance(item, tuple):
+                ids, rows = item
+                yield np.asarray(rows), np.asarray(ids)
+            else:
+                yield np.asarray(item), None
+        return
+    path = Path(source)
+    readers = {
+        ".npy": _read_npy,
+        ".npz": _read_npz,
+        ".safetensors": _read_safetensors,
+        ".parquet": _read_parquet,
+    }
+    reader = readers.get(path.suffix.lower())
+    if reader is None:
+        raise ValueError(f"{path}: vectors are read from {', '.join(SUFFIXES)}")
+    yield from reader(path)
+
+
+def count_rows(source: object) -> int | None:
+    """How many rows a file has, for the progress of reading it; None where nobody knows."""
+    if not isinstance(source, (str, Path)):
+        return None
+    path = Path(source)
+    if path.suffix.lower() == ".npy":
+        return len(np.load(path, mmap_mode="r", allow_pickle=False))
+    if path.suffix.lower() == ".safetensors":
+        file = TensorFile(path)
+        return file.header.tensors[_matrix_name(path, _shapes(file))].shape[0]
+    if path.suffix.lower() == ".parquet":
+        parquet = import_extra("pyarrow.parquet", extra="parquet")
+        return int(parquet.ParquetFile(path).metadata.num_rows)
+    return None
+
+
+def _slices(rows: Array, ids: Array | None) -> Iterator[Piece]:
+    if rows.ndim != 2:
+        raise ValueError(f"vectors must have shape (n, d), got {rows.shape}")
+    if ids is not None and len(ids) != len(rows):
+        raise ValueError(f"{len(rows)} vectors need {len(rows)} ids, got {len(ids)}")
+    step = max(1, PIECE_BYTES // max(1, rows.shape[1] * rows.dtype.itemsize))
+    for first in range(0, len(rows), step):
+        part = slice(first, first + step)
+        yield rows[part], None if ids is None else ids[part]
+
+
+def _read_npy(path: Path) -> Iterator[Piece]:
+    return _slices(np.load(path, mmap_mode="r", allow_pickle=False), None)
+
+
+def _read_npz(path: Path) -> Iterator[Piece]:
+    """Members are read one piece after the other, whether they are compressed or not."""
+    with np.load(path, allow_pickle=False) as archive:
+        shapes = {name: _npz_shape(archive, name) for name in archive.files}
+        name = _matrix_name(path, shapes)
+        ids = archive["ids"] if "ids" in archive.files else None
+        with zipfile.ZipFile(path) as packed, packed.open(f"{name}.npy") as member:
+            shape, fortran, dtype = _npy_header(member)
+            if fortran:
+                yield from _slices(archive[name], ids)
+                return
+            first = 0
+            step = max(1, PIECE_BYTES // max(1, shape[1] * dtype.itemsize))
+            while first < shape[0]:
+                count = min(step, shape[0] - first)
+                data = member.read(count * shape[1] * dtype.itemsize)
+                rows = np.frombuffer(data, dtype).reshape(count, shape[1])
+                yield rows, None if ids is None else ids[first : first + count]
+                first += count
+
+
+def _npz_shape(archive: Any, name: str) -> tuple[int, ...]:
+    with archive.zip.open(f"{name}.npy") as member:
+        return _npy_header(member)[0]
+
+
+def _npy_header(member: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    version = np.lib.format.read_magic(member)
+    read = (
+        np.lib.format.read_array_header_1_0
+        if version == (1, 0)
+        else np.lib.format.read_array_header_2_0
+    )
+    shape, fortran, dtype = read(member)
+    if dtype.hasobject:
+        raise ValueError("arrays of Python objects are not read")
+    return shape, fortran, dtype
+
+
+def _shapes(file: TensorFile) -> dict[str, tuple[int, ...]]:
+    return {name: tensor.shape for name, tensor in file.header.tensors.items()}
+
+
+def _read_safetensors(path: Path) -> Iterator[Piece]:
+    file = TensorFile(path)
+    name = _matrix_name(path, _shapes(file))
+    ids = file.array("ids") if "ids" in file.header.tensors else None
+    return _slices(file.array(name), ids)
+
+
+def _matrix_name(path: Path, shapes: dict[str, tuple[int, ...]]) -> str:
+    if len(shapes.get("vectors", ())) == 2:
+        return "vectors"
+    matrices = [name for name, shape in shapes.items() if len(shape) == 2]
+    if len(matrices) != 1:
+        raise ValueError(
+            f"{path}: expected a matrix called 'vectors' or a single one, found "
+            f"{', '.join(sorted(matrices)) or 'none'}"
+        )
+    return matrices[0]
+
+
+def _read_parquet(path: Path) -> Iterator[Piece]:
+    """A column of lists (fixed or not) of numbers called ``vectors``, or the only one; ``ids``."""
+    arrow = import_extra("pyarrow", extra="parquet")
+    parquet = import_extra("pyarrow.parquet", extra="parquet")
+    file = parquet.ParquetFile(path)
+    lists = [
+        field.name
+        for field in file.schema_arrow
+        if arrow.types.is_list(field.type)
+        or arrow.types.is_large_list(field.type)
+        or arrow.types.is_fixed_size_list(field.type)
+    ]
+    name = "vectors" if "vectors" in lists else lists[0] if len(lists) == 1 else None
+    if name is None:
+        raise ValueError(
+            f"{path}: expected a column of lists called 'vectors' or a single one, found "
+            f"{', '.join(lists) or 'none'}"
+        )
+    columns = [name, "ids"] if "ids" in file.schema_arrow.names else [name]
+    for batch in file.iter_batches(batch_size=8192, columns=columns):
+        yield (
+            _list_rows(path, batch.column(name)),
+            (batch.column("ids").to_numpy(zero_copy_only=False) if len(columns) == 2 else None),
+        )
+
+
+def _list_rows(path: Path, column: Any) -> Array:
+    if column.null_count:
+        raise ValueError(f"{path}: a vector is missing (null)")
+    values = column.flatten()
+    if values.null_count or len(column) == 0 or len(values) % len(column):
+        raise ValueError(f"{path}: vectors have missing values or different lengths")
+    widths = {len(column[0].as_py())} if hasattr(column.type, "list_size") else _widths(column)
+    if len(widths) != 1:
+        raise ValueError(f"{path}: vectors have different lengths")
+    rows: Array = values.to_numpy(zero_copy_only=False).reshape(len(column), -1)
+    return rows
+
+
+def _widths(column: Any) -> set[int]:
+    return set(np.diff(np.asarray(column.offsets)).tolist())

@@ -1,0 +1,105 @@
+"""Entries on their way into a segment: in memory while they are few, in a file when many."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from types import TracebackType
+
+import numpy as np
+
+from hiernorm.reference import Float32Array, Int64Array
+from hiernorm.storage import files
+
+MEMORY_BYTES = 1 << 26
+"""Rows beyond this go to a file."""
+
+
+class Spool:
+    """Appends entries and shows all of them as two arrays; removes its file when it is left."""
+
+    def __init__(self, folder: Path, dim: int) -> None:
+        self._folder = folder
+        self._dim = dim
+        self._ids: list[Int64Array] = []
+        self._rows: list[Float32Array] = []
+        self._path: Path | None = None
+        self._descriptor = -1
+        self._dropped = 0
+        self._spooled = 0
+        self._waiting = 0
+
+    def __enter__(self) -> Spool:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._forget_file()
+
+    def __len__(self) -> int:
+        return self._spooled + self._waiting - self._dropped
+
+    def append(self, ids: Int64Array, rows: Float32Array) -> None:
+        """Take in entries; the arrays must not change afterwards."""
+        self._ids.append(ids)
+        self._rows.append(rows)
+        self._waiting += len(ids)
+        if self._waiting * self._dim * 4 > MEMORY_BYTES:
+            self._spill()
+
+    def _spill(self) -> None:
+        if self._path is None:
+            descriptor, name = tempfile.mkstemp(suffix=".spool", dir=self._folder)
+            self._descriptor, self._path = descriptor, Path(name)
+        for rows in self._rows:
+            data = np.ascontiguousarray(rows).reshape(-1).view(np.uint8).data
+            files.write_at(self._descriptor, self._spooled * self._dim * 4, data)
+            self._spooled += len(rows)
+        self._rows = []
+        self._waiting = 0
+
+    @property
+    def ids(self) -> Int64Array:
+        """All ids that were not dropped, ``(n,)``."""
+        if len(self._ids) != 1:
+            self._ids = [np.concatenate(self._ids) if self._ids else np.empty(0, np.int64)]
+        return self._ids[0]
+
+    @property
+    def rows(self) -> Float32Array:
+        """All rows that were not dropped, ``(n, d)``; mapped if there is a file."""
+        if self._path is None:
+            if len(self._rows) != 1:
+                empty = np.empty((0, self._dim), np.float32)
+                self._rows = [np.concatenate(self._rows) if self._rows else empty]
+            return self._rows[0]
+        if self._waiting:
+            self._spill()
+        mapped: Float32Array = np.memmap(
+            self._path, np.float32, "r", shape=(self._spooled, self._dim)
+        )
+        return mapped[self._dropped :]
+
+    def drop(self, count: int) -> None:
+        """Forget the first ``count`` entries."""
+        rest = self.ids[count:]
+        if self._path is None:
+            self._rows = [self.rows[count:]]
+            self._waiting -= count
+        else:
+            self._dropped += count
+            if self._dropped == self._spooled:
+                self._forget_file()
+        self._ids = [rest]
+
+    def _forget_file(self) -> None:
+        if self._path is not None:
+            os.close(self._descriptor)
+            files.remove_file(self._path)
+        self._path = None
+        self._dropped = self._spooled = 0

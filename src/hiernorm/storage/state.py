@@ -1,0 +1,141 @@
+"""One generation of a database, opened: its segments and which of their entries are alive."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from hiernorm import _core
+from hiernorm.reference import Float32Array, Int64Array
+from hiernorm.storage.errors import DamagedError
+from hiernorm.storage.manifest import Manifest, SegmentRecord, read_manifest
+from hiernorm.storage.segment import Segment, map_file
+from hiernorm.storage.tombstones import Bits, BoolArray, read_tombstones, unpack
+
+
+@dataclass(frozen=True)
+class View:
+    """A segment and the entries of it that belong to a generation; ``bits`` None: all."""
+
+    segment: Segment
+    record: SegmentRecord
+    bits: Bits | None
+
+    @property
+    def live(self) -> int:
+        """How many entries are alive."""
+        return self.record.live
+
+    def mask(self) -> BoolArray:
+        """Which entries are alive, ``(n,)``."""
+        entries = len(self.segment)
+        return np.ones(entries, np.bool_) if self.bits is None else unpack(self.bits, entries)
+
+    def live_ids(self) -> Int64Array:
+        """Ids of the live entries, in the order of the file."""
+        return self.segment.ids if self.bits is None else self.segment.ids[self.mask()]
+
+
+class State:
+    """What a reader sees: it never changes, whatever a writer does meanwhile."""
+
+    def __init__(self, manifest: Manifest, views: tuple[View, ...]) -> None:
+        self.manifest = manifest
+        self.views = views
+        self.indexes = [view.segment.index for view in views]
+        self.masks = [view.bits for view in views]
+        self.allowed = [view.live for view in views]
+
+    def __len__(self) -> int:
+        return sum(self.allowed)
+
+    @cached_property
+    def _places(self) -> tuple[Int64Array, Int64Array]:
+        """Ids in ascending order, and for each its number among the live entries of all views."""
+        parts = [view.live_ids() for view in self.views]
+        ids = np.concatenate(parts) if parts else np.empty(0, np.int64)
+        order = np.argsort(ids, kind="stable")
+        return ids[order], order
+
+    @property
+    def ids(self) -> Int64Array:
+        """All ids in ascending order."""
+        return self._places[0]
+
+    def rows_at(self, first: int, last: int) -> Float32Array:
+        """The rows of ``ids[first:last]``."""
+        return self.rows_of(self.ids[first:last])
+
+    def rows_of(self, ids: Int64Array) -> Float32Array:
+        """The rows of ``ids``; KeyError names the first that is not there."""
+        rows = np.empty((len(ids), self.manifest.parameters.dim), np.float32)
+        missing = np.ones(len(ids), np.bool_)
+        for view in self.views:
+            here = self.positions(view, ids)
+            found = here >= 0
+            rows[found] = view.segment.rows[here[found]]
+            missing &= ~found
+        if missing.any():
+            raise KeyError(f"id {ids[int(np.argmax(missing))]} is not in the database")
+        return rows
+
+    @staticmethod
+    def positions(view: View, ids: Int64Array) -> Int64Array:
+        """Positions of ``ids`` in a view; -1 for those that are not there, or not alive."""
+        positions = view.segment.find(ids)
+        if view.bits is not None:
+            found = np.flatnonzero(positions >= 0)
+            at = positions[found]
+            dead = (view.bits[at // 8] >> (at % 8).astype(np.uint8) & 1) == 0
+            positions[found[dead]] = -1
+        return positions
+
+
+def open_view(
+    folder: Path,
+    record: SegmentRecord,
+    manifest: Manifest,
+    like: _core.Index,
+    known: dict[str, Segment],
+) -> View:
+    """The view of a record; a segment that is open already is not opened again."""
+    segment = known.get(record.data.file)
+    if segment is None or segment.record != record.data:
+        segment = Segment(folder, record.data, manifest.parameters, like)
+    if len(segment) != record.entries:
+        raise DamagedError(
+            f"{segment.file.path} has {len(segment)} entries, the manifest says {record.entries}"
+        )
+    if record.tombstones is None:
+        if record.live != record.entries:
+            raise DamagedError(f"{segment.file.path} lacks the file of its deleted entries")
+        return View(segment, record, None)
+    file = map_file(folder, record.tombstones)
+    return View(segment, record, read_tombstones(file, record.entries, record.live))
+
+
+def open_state(folder: Path, like: _core.Index, previous: State | None = None) -> State:
+    """The newest generation.
+
+    A writer may replace it, and remove files of the old one, between the reading of the manifest
+    and the mapping of the files: then there is a newer manifest to go by.
+    """
+    known = {} if previous is None else {v.record.data.file: v.segment for v in previous.views}
+    manifest = read_manifest(folder)
+    while True:
+        if previous is not None and manifest == previous.manifest:
+            return previous
+        try:
+            views = tuple(open_view(folder, r, manifest, like, known) for r in manifest.segments)
+        except FileNotFoundError as error:
+            newer = read_manifest(folder)
+            if newer.generation == manifest.generation:
+                raise DamagedError(
+                    f"{error.filename} is missing: restore the database from a snapshot"
+                ) from None
+            manifest = newer
+            continue
+        return State(manifest, views)

@@ -1,0 +1,182 @@
+"""From one generation to the next: new files first, then the manifest, then the old files go."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from hiernorm import _core
+from hiernorm.reference import Float32Array, Int64Array
+from hiernorm.settings import Settings
+from hiernorm.storage import files
+from hiernorm.storage.encoding import Progress, write_segment
+from hiernorm.storage.lock import LOCK
+from hiernorm.storage.manifest import MANIFEST, SegmentRecord
+from hiernorm.storage.segment import Segment
+from hiernorm.storage.spool import Spool
+from hiernorm.storage.state import State, View
+from hiernorm.storage.tombstones import BoolArray, pack, write_tombstones
+
+SEGMENT_VALUES = 1 << 24
+"""Numbers in the majors of one segment: 1,048,576 entries for a major of 16."""
+FOLD = 2
+"""A segment with fewer than this many times the new entries is written anew with them."""
+PIECE = 1 << 16
+"""Entries of an old segment that are read at a time."""
+
+
+class Part:
+    """A view and what the transaction takes from it."""
+
+    def __init__(self, view: View) -> None:
+        self.view = view
+        self.live = view.live
+        self.mask: BoolArray | None = None
+
+    def remove(self, ids: Int64Array) -> BoolArray:
+        """Take out those of ``ids`` that are here and alive; tells which."""
+        positions = State.positions(self.view, ids)
+        found = positions >= 0
+        if self.mask is not None:
+            found[found] = self.mask[positions[found]]
+        if found.any():
+            if self.mask is None:
+                self.mask = self.view.mask()
+            self.mask[positions[found]] = False
+            self.live -= int(found.sum())
+        return found
+
+    def holds(self, ids: Int64Array) -> BoolArray:
+        """Which of ``ids`` are here and alive."""
+        positions = State.positions(self.view, ids)
+        found = positions >= 0
+        if self.mask is not None:
+            found[found] = self.mask[positions[found]]
+        return found
+
+    def pieces(self, spool: Spool) -> None:
+        """Append the live entries to a spool."""
+        segment = self.view.segment
+        mask = self.view.mask() if self.mask is None else self.mask
+        for first in range(0, len(segment), PIECE):
+            part = slice(first, first + PIECE)
+            keep = mask[part]
+            if keep.all():
+                spool.append(segment.ids[part], segment.rows[part])
+            elif keep.any():
+                spool.append(segment.ids[part][keep], segment.rows[part][keep])
+
+
+class Transaction:
+    """Changes that become visible together, or not at all."""
+
+    def __init__(self, folder: Path, base: State, settings: Settings, like: _core.Index) -> None:
+        self._folder = folder
+        self.base = base
+        self._settings = settings
+        self._like = like
+        self._generation = base.manifest.generation + 1
+        self._files = 0
+        self.parts = [Part(view) for view in base.views]
+        self.next_id = base.manifest.next_id
+        self.most_entries = max(1, SEGMENT_VALUES // (settings.major or min(settings.dim, 64)))
+        remove_leftovers(folder, base)
+
+    def _new_path(self, kind: str) -> Path:
+        self._files += 1
+        return self._folder / f"{kind}-{self._generation:08d}-{self._files:04d}.safetensors"
+
+    def find(self, ids: Int64Array) -> BoolArray:
+        """Which of ``ids`` are in the database as this transaction leaves it so far."""
+        found = np.zeros(len(ids), np.bool_)
+        for part in self.parts:
+            found |= part.holds(ids)
+        return found
+
+    def remove(self, ids: Int64Array) -> BoolArray:
+        """Take out those of ``ids`` that are there; tells which."""
+        found = np.zeros(len(ids), np.bool_)
+        for part in self.parts:
+            found |= part.remove(ids)
+        return found
+
+    def insert(self, ids: Int64Array, rows: Float32Array, progress: Progress | None = None) -> None:
+        """Add entries with new ids, checked and no more than ``most_entries``, as one segment.
+
+        Small segments are written anew together with the new entries, so that there are never more
+        than a few; each entry is written again at most about log2(n) times.
+        """
+        folded = []
+        total = len(ids)
+        while (
+            self.parts
+            and self.parts[-1].live < FOLD * total
+            and self.parts[-1].live + total <= self.most_entries
+        ):
+            folded.append(self.parts.pop())
+            total += folded[-1].live
+        if not any(part.live for part in folded):
+            self._write(ids, rows, progress)
+            return
+        with Spool(self._folder, self._settings.dim) as spool:
+            for part in reversed(folded):
+                part.pieces(spool)
+            spool.append(ids, rows)
+            self._write(spool.ids, spool.rows, progress)
+
+    def rewrite(self, progress: Progress | None = None) -> None:
+        """Write all live entries anew, in as few segments as possible."""
+        parts, self.parts = self.parts, []
+        with Spool(self._folder, self._settings.dim) as spool:
+            for part in parts:
+                part.pieces(spool)
+                self._drain(spool, self.most_entries, progress)
+            self._drain(spool, 1, progress)
+
+    def _drain(self, spool: Spool, least: int, progress: Progress | None) -> None:
+        while len(spool) >= least:
+            taken = min(len(spool), self.most_entries)
+            self._write(spool.ids[:taken], spool.rows[:taken], progress)
+            spool.drop(taken)
+
+    def _write(self, ids: Int64Array, rows: Float32Array, progress: Progress | None) -> None:
+        path = self._new_path("segment")
+        record = write_segment(path, self._settings, ids, rows, progress)
+        segment = Segment(self._folder, record, self.base.manifest.parameters, self._like)
+        self.parts.append(Part(View(segment, SegmentRecord(record, len(ids), len(ids)), None)))
+
+    def commit(self) -> State:
+        """Make the changes durable and visible; the state they lead to."""
+        views = tuple(self._finish(part) for part in self.parts if part.live)
+        manifest = replace(
+            self.base.manifest,
+            generation=self._generation,
+            next_id=self.next_id,
+            segments=tuple(view.record for view in views),
+        )
+        if self._files:  # the names of new files, before a manifest that relies on them
+            files.sync_folder(self._folder)
+        manifest.write(self._folder)
+        state = State(manifest, views)
+        remove_leftovers(self._folder, state)
+        return state
+
+    def _finish(self, part: Part) -> View:
+        if part.mask is None:
+            return part.view
+        path = self._new_path("live")
+        record = replace(
+            part.view.record, live=part.live, tombstones=write_tombstones(path, part.mask)
+        )
+        return View(part.view.segment, record, pack(part.mask))
+
+
+def remove_leftovers(folder: Path, state: State) -> None:
+    """Remove files that no generation needs: of an old one, or of a writer that died."""
+    needed = state.manifest.file_names() | {MANIFEST, LOCK}
+    for path in folder.iterdir():
+        ours = path.suffix in (".safetensors", ".new", ".spool")
+        if ours and path.name not in needed:
+            files.remove_file(path)

@@ -1,0 +1,153 @@
+"""The writer: changes under the lock, from the newest generation to the next one."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hiernorm import _core
+from hiernorm.reference import Int64Array
+from hiernorm.settings import Settings
+from hiernorm.storage import files
+from hiernorm.storage.errors import DatabaseError
+from hiernorm.storage.insertion import Insertion, Report
+from hiernorm.storage.lock import LOCK, WriterLock
+from hiernorm.storage.manifest import MANIFEST, Manifest, Parameters, read_manifest
+from hiernorm.storage.spool import Spool
+from hiernorm.storage.state import State, open_state
+from hiernorm.storage.tombstones import write_tombstones
+from hiernorm.storage.transaction import Transaction, remove_leftovers
+
+
+class Writer:
+    """Makes changes to the database in ``path``; one at a time, also among threads."""
+
+    def __init__(self, path: Path, lock_timeout: float) -> None:
+        self._path = path
+        self._lock_timeout = lock_timeout
+        self._turn = threading.Lock()
+        self._parameters = read_manifest(path).parameters
+        settings = self.settings(None)
+        self.like = _core.Index(
+            settings.dim, settings.metric, "cascade", float(settings.alpha or 0.0), settings.cells
+        )
+
+    def settings(self, threads: int | None) -> Settings:
+        """What the database was created with."""
+        return self._parameters.settings(threads)
+
+    @contextmanager
+    def _transaction(self, state: State) -> Iterator[Transaction]:
+        """A transaction on the newest generation; whoever gets it commits."""
+        with self._turn, self._explained(), WriterLock(self._path, self._lock_timeout):
+            base = open_state(self._path, self.like, state)
+            try:
+                yield Transaction(self._path, base, self.settings(None), self.like)
+            except BaseException:
+                self._clean_up(base)
+                raise
+
+    def _clean_up(self, base: State) -> None:
+        """Remove what a change that failed has written; if it cannot be done now, it can wait."""
+        with suppress(OSError, DatabaseError):
+            remove_leftovers(self._path, open_state(self._path, self.like, base))
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Say of an error of the disk what it means for the database."""
+        try:
+            before = read_manifest(self._path).generation
+            yield
+        except OSError as error:
+            name = error.filename
+            ours = name is None or Path(os.fsdecode(name)).parent == self._path
+            if error.errno is None or not ours:
+                raise
+            changed = read_manifest(self._path).generation != before
+            what = "changed, but the disk did not confirm it" if changed else "not changed"
+            raise OSError(
+                error.errno, f"{self._path} was {what}: {os.strerror(error.errno)}"
+            ) from error
+
+    def insert(
+        self,
+        state: State,
+        x: Any,
+        ids: npt.ArrayLike | None,
+        report: Report | None,
+        *,
+        replace: bool,
+    ) -> tuple[int, State]:
+        """Add vectors, or replace; how many, and the state it leads to."""
+        with self._transaction(state) as transaction:
+            dim = self._parameters.dim
+            insertion = Insertion(transaction, self.like, dim, replace)
+            with Spool(self._path, dim) as spool:
+                count = insertion.run(x, ids, spool, report)
+            return count, transaction.commit() if count else transaction.base
+
+    def delete(self, state: State, ids: Int64Array, ignore_missing: bool) -> State:
+        """Delete entries."""
+        with self._transaction(state) as transaction:
+            found = transaction.remove(ids)
+            if not found.all() and not ignore_missing:
+                raise KeyError(f"id {ids[int(np.argmin(found))]} is not in the database")
+            return transaction.commit() if found.any() else transaction.base
+
+    def compact(self, state: State, report: Report | None) -> State:
+        """Write all live entries anew."""
+        with self._transaction(state) as transaction:
+            if all(view.bits is None for view in transaction.base.views) and (
+                len(transaction.parts) <= -(-len(transaction.base) // transaction.most_entries)
+            ):
+                return transaction.base
+            total, done = len(transaction.base), 0
+
+            def progress(entries: int) -> None:
+                nonlocal done
+                done += entries
+                if report is not None:
+                    report(done, total)
+
+            transaction.rewrite(progress)
+            return transaction.commit()
+
+
+def create_folder(
+    folder: Path, dim: int, major: int | None, alpha: float | None, metric: str
+) -> None:
+    """Make the folder of an empty database."""
+    parameters = Parameters(dim, major, None if alpha is None else float(alpha), metric)
+    parameters.settings()
+    _write_new(folder, Manifest(parameters))
+
+
+def write_snapshot(state: State, folder: Path) -> None:
+    """Copy a generation to a new folder, from the mapped files: they may have been removed."""
+    _write_new(folder, state.manifest, state)
+
+
+def _write_new(folder: Path, manifest: Manifest, state: State | None = None) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    with WriterLock(folder, 0.0):
+        # What an interrupted call leaves behind is no reason to refuse; the manifest comes last.
+        found = {entry.name for entry in folder.iterdir()} - {LOCK, MANIFEST + ".new"}
+        if MANIFEST in found or any(not name.endswith(".safetensors") for name in found):
+            what = "is a database" if MANIFEST in found else "is not empty"
+            raise FileExistsError(f"{folder} {what} already: choose another folder")
+        for name in found:
+            files.remove_file(folder / name)
+        for view in () if state is None else state.views:
+            view.segment.file.copy_to(folder / view.record.data.file)
+            if view.record.tombstones is not None:
+                write_tombstones(folder / view.record.tombstones.file, view.mask())
+        files.sync_folder(folder)
+        manifest.write(folder)
+        files.sync_folder(folder.parent)
