@@ -6,6 +6,7 @@
 
 PYTHON ?= python3
 ARGS ?=
+DATA ?= ../shared/data
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -20,7 +21,7 @@ SOURCES := pyproject.toml CMakeLists.txt \
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test bench bench-match sanitize emulate lint docs clean
+.PHONY: help demo test bench bench-match study-photos sanitize emulate lint docs clean
 export PYTHON
 
 help: ## List the targets
@@ -37,6 +38,9 @@ bench: $(STAMPS)/package $(STAMPS)/extra-bench ## Measure against other librarie
 
 bench-match: $(STAMPS)/package $(STAMPS)/extra-train ## Matching of two sets: time and peak memory
 	@$(BIN)/python benchmarks/match.py --out results/match $(ARGS)
+
+study-photos: $(STAMPS)/package $(STAMPS)/extra-train ## Matching of real photos (DATA=folder of scenes)
+	@$(BIN)/python benchmarks/photo_pairs.py --data $(DATA) --out results/photos $(ARGS)
 
 sanitize: $(STAMPS)/build-tools ## Run the core's C++ tests under ASan, UBSan and TSan
 	@scripts/preflight.sh compiler
