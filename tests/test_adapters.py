@@ -79,15 +79,16 @@ def test_passes_the_checks_of_scikit_learn(name):
     )
 
 
+@pytest.mark.parametrize(("metric", "radius"), [("cosine", 0.4), ("euclidean", 3.5)])
 @pytest.mark.parametrize("itself", [False, True])
-def test_neighbours_and_distances_are_those_of_scikit_learn(itself):
+def test_neighbours_and_distances_are_those_of_scikit_learn(itself, metric, radius):
     neighbors = pytest.importorskip("sklearn.neighbors", reason="needs scikit-learn")
     from hiernorm.adapters import HNNeighbors
 
     x, q = random_rows(300, 12).astype(np.float64), random_rows(40, 12, seed=1).astype(np.float64)
     query = None if itself else q
-    ours = HNNeighbors(4, radius=0.4, metric="cosine").fit(x)
-    theirs = neighbors.NearestNeighbors(n_neighbors=4, radius=0.4, metric="cosine").fit(x)
+    ours = HNNeighbors(4, radius=radius, metric=metric).fit(x)
+    theirs = neighbors.NearestNeighbors(n_neighbors=4, radius=radius, metric=metric).fit(x)
     for mine, other in zip(ours.kneighbors(query), theirs.kneighbors(query), strict=True):
         np.testing.assert_allclose(mine, other, rtol=0, atol=1e-6)
     found, expected = ours.radius_neighbors(query), theirs.radius_neighbors(query)
@@ -118,10 +119,10 @@ def test_a_pipeline_classifies_as_scikit_learn_alone():
     x, q = random_rows(200, 6), random_rows(100, 6, seed=1)
     y = (x[:, 0] > x[:, 1]).astype(int)
     ours = pipeline.make_pipeline(
-        HNNeighborsTransformer(5, metric="cosine"),
+        HNNeighborsTransformer(5),
         neighbors.KNeighborsClassifier(5, metric="precomputed"),
     ).fit(x, y)
-    theirs = neighbors.KNeighborsClassifier(5, metric="cosine").fit(x, y)
+    theirs = neighbors.KNeighborsClassifier(5).fit(x, y)
     np.testing.assert_array_equal(ours.predict(q), theirs.predict(q))
 
 
@@ -201,15 +202,20 @@ def ann_module(monkeypatch):
     return module
 
 
+@pytest.mark.parametrize("metric", ["angular", "euclidean"])
 @pytest.mark.parametrize("engine", ["cascade", "exhaustive"])
-def test_the_algorithm_of_ann_benchmarks_is_exact(ann_module, engine):
+def test_the_algorithm_of_ann_benchmarks_is_exact(ann_module, engine, metric):
     x, q = random_rows(500, 20), random_rows(9, 20, seed=1)
-    algorithm = ann_module.Hiernorm("angular", engine)
+    algorithm = ann_module.Hiernorm(metric, engine)
     assert str(algorithm) == f"hiernorm({engine})"
     algorithm.fit(x)
     algorithm.set_query_arguments(0)
-    unit = [rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (x, q)]
-    expected = np.argsort(-(unit[1] @ unit[0].T), axis=1)[:, :4]
+    if metric == "angular":
+        rows = [r / np.linalg.norm(r, axis=1, keepdims=True) for r in (x, q)]
+    else:
+        rows = [x, q]
+    distances = np.linalg.norm(rows[1][:, None].astype(np.float64) - rows[0], axis=2)
+    expected = np.argsort(distances, axis=1)[:, :4]
     np.testing.assert_array_equal([algorithm.query(row, 4) for row in q], expected)
     algorithm.batch_query(q, 4)
     np.testing.assert_array_equal(algorithm.get_batch_results(), expected)

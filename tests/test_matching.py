@@ -57,13 +57,13 @@ def pairs_by_definition(a, b, mutual, ratio, min_score, metric):
     return np.array(pairs, np.int64).reshape(-1, 2)
 
 
-@pytest.mark.parametrize("metric", ["ip", "cosine"])
+@pytest.mark.parametrize("metric", ["ip", "cosine", "l2"])
 @pytest.mark.parametrize("major", [None, 16])
 @pytest.mark.parametrize("ratio", [None, RATIO])
 @pytest.mark.parametrize("mutual", [False, True])
 def test_pairs_are_those_of_the_definition(mutual, ratio, major, metric):
     a, b = two_views(90, 70, major=major)
-    for min_score in (None, 0.8):
+    for min_score in (None, -0.4 if metric == "l2" else 0.8):
         found = hiernorm.match_descriptors(a, b, mutual, ratio, min_score, metric=metric)
         expected = pairs_by_definition(a, b, mutual, ratio, min_score, metric)
         np.testing.assert_array_equal(found.pairs, expected)
@@ -119,6 +119,20 @@ def test_pairs_are_those_of_opencv(major):
     assert ours() == listed(cv2.BFMatcher(cv2.NORM_L2, crossCheck=True).match(a, b))
     lowe = [m for m, n in plain.knnMatch(a, b, k=2) if m.distance <= RATIO * n.distance]
     assert ours(mutual=False, ratio=RATIO) == listed(lowe)
+
+
+def test_descriptors_of_any_length_match_by_distance_as_in_opencv():
+    cv2 = pytest.importorskip("cv2", reason="needs hiernorm[vision]")
+    rng = np.random.default_rng(0)
+    a = rng.integers(0, 120, (300, 128)).astype(np.float32)
+    b = np.clip(a[rng.permutation(300)] + rng.integers(-25, 26, a.shape), 0, 255)
+    b = b.astype(np.float32)
+    theirs = cv2.BFMatcher(cv2.NORM_L2, crossCheck=True).match(a, b)
+    ours = hiernorm.match_descriptors(a, b, metric="l2")
+    assert sorted((m.queryIdx, m.trainIdx) for m in theirs) == [tuple(p) for p in ours.pairs]
+    lowe = [m for m, n in cv2.BFMatcher().knnMatch(a, b, k=2) if m.distance <= 0.8 * n.distance]
+    ours = hiernorm.match_descriptors(a, b, mutual=False, ratio=0.8, metric="l2")
+    assert sorted((m.queryIdx, m.trainIdx) for m in lowe) == [tuple(p) for p in ours.pairs]
 
 
 def test_threads_and_copies_change_no_bits():

@@ -84,7 +84,9 @@ def match_descriptors(
     min_score
         Keep a pair only if its score reaches this.
     metric
-        ``"ip"`` or ``"cosine"``. For unit vectors both order as the Euclidean distance does.
+        ``"ip"``, ``"cosine"`` or ``"l2"``, as in :class:`hiernorm.Index`. For unit vectors all
+        three order as the Euclidean distance does; for others, such as OpenCV's SIFT, kornia and
+        OpenCV match by ``"l2"``.
     threads
         As for :class:`hiernorm.Index`.
 
@@ -166,13 +168,13 @@ def _check_unit(name: str, rows: Float32Array) -> None:
         row = int(np.argmax(off))
         raise ValueError(
             f"the ratio test of inner products needs unit vectors, {name} row {row} has length "
-            f'{lengths[row]:.6g}: normalise them, or use metric="cosine"'
+            f'{lengths[row]:.6g}: normalise them, or use metric="l2"'
         )
 
 
 def _index_for(rows: Float32Array, metric: str, threads: int | None) -> Index:
     """An empty index with the parameters that suit ``rows``."""
-    major, alpha = _find_split(rows) if metric == "ip" else (None, None)
+    major, alpha = _find_split(rows) if metric != "cosine" else (None, None)
     if alpha is None and rows.shape[1] > PLAIN_MAJOR and len(rows) < FEW:
         major = PLAIN_MAJOR
     return Index(rows.shape[1], major=major, alpha=alpha, metric=metric, threads=threads)
@@ -204,7 +206,9 @@ def _ratios(
     metric: str,
 ) -> Float64Array:
     """Distance to the nearest over distance to the second; NaN if both are 0."""
-    if metric == "cosine":
+    if metric == "l2":
+        squares = -scores
+    elif metric == "cosine":
         squares = 2 - 2 * scores
     else:
         # Exactly 0 for equal rows, whose score is the same canonical sum as their squared length.

@@ -1,4 +1,4 @@
-"""hiernorm as an algorithm of ann-benchmarks: exact search, by the cosine of the angle."""
+"""hiernorm as an algorithm of ann-benchmarks: exact search by angle or distance."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import hiernorm
 
 from ..base.module import BaseANN
 
-METRICS = {"angular": "cosine"}
+METRICS = {"angular": "cosine", "euclidean": "l2"}
 """Names of ann-benchmarks and of hiernorm."""
 
 

@@ -15,6 +15,8 @@ from hiernorm.index import Index
 from hiernorm.reference import Float64Array, Int64Array
 
 MODES = ("connectivity", "distance")
+METRICS = {"euclidean": "l2", "cosine": "cosine", "ip": "ip"}
+"""Names here and in the index."""
 
 
 class HNNeighbors(BaseEstimator):
@@ -29,8 +31,9 @@ class HNNeighbors(BaseEstimator):
     radius
         Of :meth:`radius_neighbors` by default.
     metric
-        ``"cosine"``: distances are 1 - cosine, from 0 to 2, as in scikit-learn. ``"ip"``: they are
-        the negated inner product, so that nearest still means smallest; they may be negative.
+        ``"euclidean"`` and ``"cosine"`` (1 - cosine, from 0 to 2; no zero vectors): distances as in
+        scikit-learn. ``"ip"``: the negated inner product, so that nearest still means smallest; it
+        may be negative.
     major, alpha
         For HN vectors, as in :class:`hiernorm.Index`; leave them out for any others.
     n_jobs
@@ -59,7 +62,7 @@ class HNNeighbors(BaseEstimator):
         n_neighbors: int = 5,
         *,
         radius: float = 1.0,
-        metric: str = "ip",
+        metric: str = "euclidean",
         major: int | None = None,
         alpha: float | None = None,
         n_jobs: int | None = None,
@@ -74,12 +77,14 @@ class HNNeighbors(BaseEstimator):
     def fit(self, X: Any, y: Any = None) -> HNNeighbors:  # noqa: N803
         """Remember the rows of ``X`` ``(n, d)``; ``y`` is ignored."""
         rows = validate_data(self, X, dtype=[np.float32, np.float64], ensure_min_features=2)
+        if self.metric not in METRICS:
+            raise ValueError(f"metric must be one of {', '.join(METRICS)}, got {self.metric!r}")
         threads = None if self.n_jobs in (None, -1) else self.n_jobs
         index = Index(
             rows.shape[1],
             major=self.major,
             alpha=self.alpha,
-            metric=self.metric,
+            metric=METRICS[self.metric],
             threads=threads,
         )
         index.add(rows)
@@ -125,12 +130,12 @@ class HNNeighbors(BaseEstimator):
         """
         check_is_fitted(self, "n_samples_fit_")
         reach = float(self.radius if radius is None else radius)
-        # A little farther than asked, then by the distances themselves: 1 - score rounds.
-        least = 1 - reach - 1e-9 if self.metric == "cosine" else -reach
+        if np.isnan(reach):
+            raise ValueError("radius must be a number, got NaN")
         queries = self._queries(X)
         distances = np.empty(len(queries), dtype=object)
         rows = np.empty(len(queries), dtype=object)
-        for query, (ids, scores) in enumerate(self._index.range(queries, least)):
+        for query, (ids, scores) in enumerate(self._index.range(queries, self._least_score(reach))):
             away = self._distances(scores)
             near = away <= reach
             if X is None:
@@ -164,7 +169,21 @@ class HNNeighbors(BaseEstimator):
 
     def _distances(self, scores: Float64Array) -> Float64Array:
         """Distances of scores, as the metric says; rounding never makes a cosine distance < 0."""
-        return np.clip(1 - scores, 0, 2) if self.metric == "cosine" else -scores
+        if self.metric == "cosine":
+            return np.clip(1 - scores, 0, 2)
+        distances: Float64Array = np.sqrt(-scores) if self.metric == "euclidean" else -scores
+        return distances
+
+    def _least_score(self, reach: float) -> float:
+        """A score that nothing within ``reach`` falls below.
+
+        A little lower than the formula says, since distances round; they are then compared again.
+        """
+        if self.metric == "cosine":
+            return 1 - reach - 1e-9
+        if self.metric == "ip":
+            return -reach
+        return -(max(reach, 0.0) ** 2) * (1 + 1e-9)
 
 
 class HNNeighborsTransformer(TransformerMixin, HNNeighbors):
@@ -172,7 +191,7 @@ class HNNeighborsTransformer(TransformerMixin, HNNeighbors):
 
     As scikit-learn's ``KNeighborsTransformer`` in mode ``"distance"``: a row holds
     ``n_neighbors + 1`` distances, since a fitted vector finds itself too. What follows takes
-    ``metric="precomputed"``, which needs distances that are not negative: metric ``"cosine"``.
+    ``metric="precomputed"``, which needs distances that are not negative: not those of ``"ip"``.
 
     Examples
     --------
@@ -182,7 +201,7 @@ class HNNeighborsTransformer(TransformerMixin, HNNeighbors):
     >>> from hiernorm.adapters import HNNeighborsTransformer
     >>> x, y = np.array([[1.0, 0.1], [1.0, 0.2], [0.1, 1.0], [0.2, 1.0]]), [0, 0, 1, 1]
     >>> pipeline = make_pipeline(
-    ...     HNNeighborsTransformer(n_neighbors=2, metric="cosine"),
+    ...     HNNeighborsTransformer(n_neighbors=2),
     ...     KNeighborsClassifier(n_neighbors=1, metric="precomputed"),
     ... )
     >>> pipeline.fit(x, y).predict([[3.0, 0.0], [0.0, 0.5]]).tolist()

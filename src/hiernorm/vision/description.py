@@ -77,8 +77,8 @@ def describe_grey(image: UInt8Array, recipe: Recipe, model: Model) -> Descriptio
     frames = detect(small, limit=recipe.limit, detector=recipe.detector)
     descriptors = model.describe(cut_patches(small, frames))
     # The centre of the top left pixel is (0, 0): a reduction moves it by half a pixel.
-    places = [(axis + 0.5) * factor - 0.5 for axis in (frames.x, frames.y)]
-    frames = Frames(*places, frames.sigma * factor, frames.angle)
+    x, y = ((axis + 0.5) * factor - 0.5 for axis in (frames.x, frames.y))
+    frames = Frames(x, y, frames.sigma * factor, frames.angle)
     return Description(width, height, frames, descriptors)
 
 

@@ -111,5 +111,5 @@ def write_picture(file: Path | str, picture: UInt8Array) -> None:
 
 def _colour(cv2: Any, share: float) -> tuple[int, ...]:
     """A colour for a height: neighbouring lines have similar ones."""
-    hue = np.uint8([[[int(np.clip(share, 0, 1) * 150), 255, 235]]])
+    hue = np.array([[[int(np.clip(share, 0, 1) * 150), 255, 235]]], np.uint8)
     return tuple(int(v) for v in cv2.cvtColor(hue, cv2.COLOR_HSV2BGR)[0, 0])
