@@ -10,8 +10,10 @@ import hiernorm
 from hiernorm.cli.bench import bench
 from hiernorm.cli.data import data
 from hiernorm.cli.demo import demo
+from hiernorm.cli.describe import describe
 from hiernorm.cli.evaluate import evaluate
 from hiernorm.cli.info import info
+from hiernorm.cli.locate import locate_command
 from hiernorm.cli.match import match
 from hiernorm.cli.train import train
 
@@ -39,5 +41,5 @@ def app(debug: bool) -> None:
     """Exact and deterministic vector retrieval by Hierarchical Normalization."""
 
 
-for command in (info, demo, bench, data, train, evaluate, match):
+for command in (info, demo, bench, data, train, evaluate, describe, match, locate_command):
     app.add_command(command)
