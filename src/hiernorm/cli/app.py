@@ -12,6 +12,7 @@ from hiernorm.cli.data import data
 from hiernorm.cli.demo import demo
 from hiernorm.cli.describe import describe
 from hiernorm.cli.evaluate import evaluate
+from hiernorm.cli.explore import explore
 from hiernorm.cli.info import info
 from hiernorm.cli.locate import locate_command
 from hiernorm.cli.match import match
@@ -41,5 +42,5 @@ def app(debug: bool) -> None:
     """Exact and deterministic vector retrieval by Hierarchical Normalization."""
 
 
-for command in (info, demo, bench, data, train, evaluate, describe, match, locate_command):
+for command in (info, demo, bench, data, train, evaluate, describe, match, locate_command, explore):
     app.add_command(command)
