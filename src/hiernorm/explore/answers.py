@@ -120,6 +120,7 @@ class Explorer:
             "certificate": {
                 "exact": proof.exact,
                 "entries": proof.entries,
+                "total": len(collection.database),
                 "cells": proof.cells,
                 "scanned": proof.scanned,
                 "sifted": proof.sifted,
@@ -134,7 +135,7 @@ class Explorer:
 
     def _curve(self, row: Float32Array, top: list[float], entries: int) -> list[list[float]]:
         """Ranks and scores of all entries: the hits, then a sample of the others."""
-        scores = np.sort(self._sample @ row)[::-1]
+        scores = np.sort((self._sample @ row).astype(np.float64))[::-1]
         ranks = (np.arange(len(scores)) + 0.5) * max(entries, 1) / max(len(scores), 1) + 1
         after = ranks > len(top)
         scores, ranks = scores[after], ranks[after]

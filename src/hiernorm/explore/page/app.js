@@ -147,15 +147,15 @@ function showProof({ certificate: proof, seconds }) {
     `${proof.exact ? "Exact" : "Not proved exact"}: ${bound}, ${kth}. ` +
     `${(seconds * 1e6).toFixed(0)} µs for ${number(proof.entries)} entries.`;
   const steps = [
-    ["groups that could not win, unread", proof.entries - proof.scanned],
-    ["by the major", proof.scanned - proof.sifted],
+    ["unread: in groups that could not win", Math.max(0, proof.total - proof.scanned)],
+    ["by the major, or not asked for", proof.scanned - proof.sifted],
     ["by the codes of the minor", proof.sifted - proof.tightened],
     ["left: scored in full", proof.settled],
   ];
   byId("steps").replaceChildren(...steps.map(([name, count]) => {
     const row = document.createElement("tr");
     const meter = document.createElement("meter");
-    meter.max = Math.max(1, proof.entries);
+    meter.max = Math.max(1, proof.total);
     meter.value = count;
     for (const content of [name, number(count), meter]) {
       const cell = document.createElement(row.children.length ? "td" : "th");
