@@ -6,6 +6,7 @@
 
 PYTHON ?= python3
 ARGS ?=
+DATA ?= ../shared/data
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -20,7 +21,7 @@ SOURCES := pyproject.toml CMakeLists.txt \
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-long fuzz bench bench-scale bench-filters sanitize emulate lint docs clean
+.PHONY: help demo test test-long fuzz bench bench-cells bench-scale bench-filters bench-match study-photos sanitize emulate lint docs clean
 export PYTHON
 
 help: ## List the targets
@@ -41,11 +42,20 @@ fuzz: $(STAMPS)/package $(STAMPS)/extra-fuzz ## Feed the reader of database file
 bench: $(STAMPS)/package $(STAMPS)/extra-bench ## Measure against other libraries, into results/
 	@$(BIN)/hiernorm bench --out results $(ARGS)
 
+bench-cells: $(STAMPS)/package $(STAMPS)/extra-bench ## Growth with N (ARGS="--features X.npy --queries Q.npy")
+	@$(BIN)/python benchmarks/cells.py --out results/cells $(ARGS)
+
 bench-scale: $(STAMPS)/package $(STAMPS)/extra-bench ## Build, open and search a database of 5,000,000
 	@$(BIN)/python -m hiernorm.bench.scale $(ARGS)
 
 bench-filters: $(STAMPS)/package $(STAMPS)/extra-bench ## Filtered search against FAISS with an IDSelector
 	@$(BIN)/python -m hiernorm.bench.filters $(ARGS)
+
+bench-match: $(STAMPS)/package $(STAMPS)/extra-train ## Matching of two sets: time and peak memory
+	@$(BIN)/python benchmarks/match.py --out results/match $(ARGS)
+
+study-photos: $(STAMPS)/package $(STAMPS)/extra-train ## Matching of real photos (DATA=folder of scenes)
+	@$(BIN)/python benchmarks/photo_pairs.py --data $(DATA) --out results/photos $(ARGS)
 
 sanitize: $(STAMPS)/build-tools ## Run the core's C++ tests under ASan, UBSan and TSan
 	@scripts/preflight.sh compiler

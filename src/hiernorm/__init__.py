@@ -17,6 +17,7 @@ from hiernorm.certificate import Certificate, QueryCertificate
 from hiernorm.hits import Hits, RangeHits, Verification
 from hiernorm.index import Index
 from hiernorm.instruction_sets import available_isas, isa
+from hiernorm.matching import Matches, match_descriptors
 from hiernorm.models import Model, available_models, load_model
 from hiernorm.normalize import normalize
 from hiernorm.storage.database import Database
@@ -31,6 +32,7 @@ __all__ = [
     "DatabaseError",
     "Hits",
     "Index",
+    "Matches",
     "Model",
     "QueryCertificate",
     "RangeHits",
@@ -41,6 +43,7 @@ __all__ = [
     "available_models",
     "isa",
     "load_model",
+    "match_descriptors",
     "normalize",
     "reference",
 ]

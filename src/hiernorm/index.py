@@ -206,6 +206,29 @@ class Index:
             self._fit_and_fill(core, *self._entries())
             self._core, self._fitted_on = core, len(core)
 
+    def sibling(self) -> Index:
+        """An empty index of the same parameters and, where there is one, the same fit.
+
+        For entries of the same kind it saves the fitting; answers never depend on it.
+
+        Examples
+        --------
+        >>> import hiernorm
+        >>> index = hiernorm.Index(dim=3)
+        >>> index.add([[1, 0, 0], [0, 1, 0], [0, 0, 1]])
+        >>> other = index.sibling()
+        >>> len(other), other.major == index.major
+        (0, True)
+        """
+        other = Index.__new__(Index)
+        other._settings = self._settings
+        other._prepare()
+        fit = self._core.fit()
+        if fit is not None:
+            other._core.set_fit(fit)
+            other._fitted_on = self._fitted_on
+        return other
+
     def search(
         self,
         q: npt.ArrayLike,

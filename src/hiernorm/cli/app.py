@@ -12,8 +12,12 @@ from hiernorm.cli.bench import bench
 from hiernorm.cli.completion import completion
 from hiernorm.cli.data import data
 from hiernorm.cli.demo import demo
+from hiernorm.cli.describe import describe
 from hiernorm.cli.evaluate import evaluate
+from hiernorm.cli.explore import explore
 from hiernorm.cli.info import info
+from hiernorm.cli.locate import locate_command
+from hiernorm.cli.match import match
 from hiernorm.cli.train import train
 from hiernorm.storage.errors import (
     DamagedError,
@@ -86,5 +90,18 @@ def app(debug: bool) -> None:
     """  # noqa: D301
 
 
-for command in (*database.COMMANDS, info, demo, bench, data, train, evaluate, completion):
+for command in (
+    *database.COMMANDS,
+    describe,
+    match,
+    locate_command,
+    explore,
+    info,
+    demo,
+    bench,
+    data,
+    train,
+    evaluate,
+    completion,
+):
     app.add_command(command)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
@@ -84,6 +85,8 @@ class Model:
         ``"hn"`` or ``"l2"``.
     major, alpha
         Of an index for the descriptors; None for a plain model.
+    digest
+        SHA-256 of the file: which model descriptors come from.
     """
 
     def __init__(self, content: bytes, name: str, *, threads: int | None = None) -> None:
@@ -102,6 +105,7 @@ class Model:
         if properties.get("norm") not in ("hn", "l2"):
             raise ValueError(f"{name} does not say its normalisation; it is no model of hiernorm")
         self.name = name
+        self.digest = hashlib.sha256(content).hexdigest()
         self.norm: str = properties["norm"]
         self.major = int(properties["major"]) if self.norm == "hn" else None
         self.alpha = float(properties["alpha"]) if self.norm == "hn" else None

@@ -1,8 +1,24 @@
-"""Photos and patches: read photos, find keypoints, cut patches (extra ``vision``, no torch)."""
+"""Photos: keypoints, patches, descriptors, matches, collections (extra ``vision``, no torch)."""
 
+from hiernorm.vision.description import Description, Recipe, describe_photo
 from hiernorm.vision.frames import Frames
+from hiernorm.vision.geometry import Agreement, agree
 from hiernorm.vision.keypoints import detect
+from hiernorm.vision.pairing import Pairing, pair_photos
 from hiernorm.vision.patches import cut_patches
 from hiernorm.vision.photos import list_photos, read_grey
 
-__all__ = ["Frames", "cut_patches", "detect", "list_photos", "read_grey"]
+__all__ = [
+    "Agreement",
+    "Description",
+    "Frames",
+    "Pairing",
+    "Recipe",
+    "agree",
+    "cut_patches",
+    "describe_photo",
+    "detect",
+    "list_photos",
+    "pair_photos",
+    "read_grey",
+]

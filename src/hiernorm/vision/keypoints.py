@@ -1,6 +1,8 @@
-"""Keypoints of a photo: OpenCV's SIFT detector, in an order that never changes."""
+"""Keypoints of a photo: OpenCV's detectors, in an order that never changes."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +15,24 @@ CONTRAST = 0.02
 """Threshold of the detector; OpenCV's own default, 0.04, finds too little in smooth photos."""
 
 
-def detect(image: npt.ArrayLike, *, limit: int | None = None, contrast: float = CONTRAST) -> Frames:
+DETECTORS = ("sift", "orb", "gftt")
+"""Blobs with scale and orientation; FAST corners with both; corners, upright and of one scale."""
+
+MOST = 20_000
+"""ORB and GFTT want to know how many to look for."""
+
+SIGMAS = {"sift": 1 / 2, "orb": 2 / 24, "gftt": 64 / 24 / 3}
+"""A keypoint's sigma as a share of its size: SIFT's own; twice the patch of ORB; one pixel a step,
+the size of GFTT's corners being 3."""
+
+
+def detect(
+    image: npt.ArrayLike,
+    *,
+    limit: int | None = None,
+    contrast: float = CONTRAST,
+    detector: str = "sift",
+) -> Frames:
     """Find keypoints, the strongest first.
 
     The detector works in threads and reports in the order in which they finish; sorting by
@@ -26,7 +45,9 @@ def detect(image: npt.ArrayLike, *, limit: int | None = None, contrast: float = 
     limit
         Keep the strongest only.
     contrast
-        Weaker extrema are left out: larger values find fewer keypoints.
+        Weaker extrema are left out: larger values find fewer keypoints. Of SIFT only.
+    detector
+        One of DETECTORS.
 
     Examples
     --------
@@ -39,10 +60,25 @@ def detect(image: npt.ArrayLike, *, limit: int | None = None, contrast: float = 
     """
     if limit is not None and limit < 1:
         raise ValueError(f"limit must be at least 1, got {limit}")
-    cv2 = import_extra("cv2", "vision")
-    found = cv2.SIFT_create(contrastThreshold=contrast).detect(check_grey(image), None)
+    if detector not in DETECTORS:
+        raise ValueError(f"detector must be one of {', '.join(DETECTORS)}, got {detector!r}")
+    found = _make(detector, contrast).detect(check_grey(image), None)
+    share = SIGMAS[detector]
     rows = np.array(
-        [(p.pt[0], p.pt[1], p.size / 2, np.deg2rad(p.angle), -p.response) for p in found]
+        [
+            (p.pt[0], p.pt[1], p.size * share, np.deg2rad(max(p.angle, 0.0)), -p.response)
+            for p in found
+        ]
     ).reshape(-1, 5)
     # lexsort sorts by the last key first: the strongest, then the one of the smallest angle.
     return Frames(*rows[np.lexsort(rows.T)][:limit, :4].T)
+
+
+def _make(detector: str, contrast: float) -> Any:
+    """OpenCV's detector."""
+    cv2 = import_extra("cv2", "vision")
+    if detector == "sift":
+        return cv2.SIFT_create(contrastThreshold=contrast)
+    if detector == "orb":
+        return cv2.ORB_create(nfeatures=MOST)
+    return cv2.GFTTDetector_create(maxCorners=MOST, qualityLevel=0.005, minDistance=3)

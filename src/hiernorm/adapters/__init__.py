@@ -1,0 +1,54 @@
+"""Exact search in the shapes of scikit-learn, FAISS, kornia and sentence-transformers.
+
+Each adapter imports its peer when it is first used, and says which extra brings it where it is
+missing. The FAISS-shaped one needs nothing but NumPy.
+
+>>> from hiernorm.adapters import IndexHN
+>>> import numpy as np
+>>> index = IndexHN(2)
+>>> index.add(np.float32([[1, 0], [0, 1]]))
+>>> index.search(np.float32([[0.6, 0.8]]), 1)[1].tolist()
+[[1]]
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hiernorm.extras import import_extra
+
+if TYPE_CHECKING:
+    from hiernorm.adapters.faiss_shaped import IndexHN, read_index, write_index
+    from hiernorm.adapters.kornia_modules import HNDescriptor, HNDescriptorMatcher
+    from hiernorm.adapters.scikit_learn import HNNeighbors, HNNeighborsTransformer
+    from hiernorm.adapters.text import HNText
+
+_HOMES = {
+    "HNDescriptor": ("kornia_modules", "kornia"),
+    "HNDescriptorMatcher": ("kornia_modules", "kornia"),
+    "HNNeighbors": ("scikit_learn", "sklearn"),
+    "HNNeighborsTransformer": ("scikit_learn", "sklearn"),
+    "HNText": ("text", "text"),
+    "IndexHN": ("faiss_shaped", "core"),
+    "read_index": ("faiss_shaped", "core"),
+    "write_index": ("faiss_shaped", "core"),
+}
+"""The module of each name, and the extra that brings what the module needs."""
+
+__all__ = [
+    "HNDescriptor",
+    "HNDescriptorMatcher",
+    "HNNeighbors",
+    "HNNeighborsTransformer",
+    "HNText",
+    "IndexHN",
+    "read_index",
+    "write_index",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    home, extra = _HOMES[name]
+    return getattr(import_extra(f"hiernorm.adapters.{home}", extra=extra), name)

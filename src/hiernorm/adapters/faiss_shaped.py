@@ -1,0 +1,218 @@
+"""An index with the methods of FAISS: replacing ``faiss.IndexFlatIP`` is one line."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hiernorm.arrays import as_count, as_ids, as_rows
+from hiernorm.index import Index
+from hiernorm.reference import Float32Array, Int64Array
+
+MISSING = -np.finfo(np.float32).max
+"""The score that FAISS gives where there are fewer than k entries."""
+FORMAT = "hiernorm IndexHN 1"
+
+
+class IndexHN:
+    """Exact inner-product search, called as FAISS is.
+
+    What differs from ``faiss.IndexFlatIP``: scores are canonical, so the answer is the same on
+    every machine; ties go to the lower id; ids stay with their vectors when others are removed (as
+    in ``faiss.IndexIDMap``); hits of a range come best first. Removing entries and filtering copy
+    what stays: for collections that change often there is ``hiernorm.Database``.
+
+    Parameters
+    ----------
+    d
+        Number of dimensions.
+    major, alpha
+        For HN vectors, as in :class:`hiernorm.Index`; leave them out for any others.
+    threads
+        As in :class:`hiernorm.Index`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hiernorm.adapters import IndexHN
+    >>> index = IndexHN(3)  # was: faiss.IndexFlatIP(3)
+    >>> index.add(np.eye(3, dtype=np.float32))
+    >>> D, I = index.search(np.float32([[0, 0.6, 0.8]]), 2)
+    >>> D.tolist(), I.tolist()
+    ([[0.800000011920929, 0.6000000238418579]], [[2, 1]])
+    """
+
+    is_trained = True
+
+    def __init__(
+        self,
+        d: int,
+        *,
+        major: int | None = None,
+        alpha: float | None = None,
+        threads: int | None = None,
+    ) -> None:
+        self.d = as_count("d", d, least=2)
+        self._index = Index(d, major=major, alpha=alpha, threads=threads)
+        self._next_id = 0
+
+    @property
+    def ntotal(self) -> int:
+        """Entries in the index."""
+        return len(self._index)
+
+    def __len__(self) -> int:
+        return self.ntotal
+
+    def add(self, x: npt.ArrayLike) -> None:
+        """Add ``(n, d)`` vectors; their ids count on from the largest so far."""
+        rows = as_rows("vectors", x, self.d)
+        self.add_with_ids(rows, np.arange(self._next_id, self._next_id + len(rows)))
+
+    def add_with_ids(self, x: npt.ArrayLike, ids: npt.ArrayLike) -> None:
+        """Add ``(n, d)`` vectors under ``(n,)`` ids that are not in the index yet."""
+        rows = as_rows("vectors", x, self.d)
+        given = as_ids(ids, len(rows))
+        self._index.add(rows, given)
+        if len(given):
+            self._next_id = max(self._next_id, int(given.max()) + 1)
+
+    def search(
+        self, x: npt.ArrayLike, k: int, *, params: Any = None
+    ) -> tuple[Float32Array, Int64Array]:
+        """Scores and ids ``(m, k)`` of the k best entries of each query, best first.
+
+        Parameters
+        ----------
+        x
+            ``(m, d)`` queries.
+        k
+            How many; where there are fewer entries, ids are -1 and scores the lowest float32.
+        params
+            An object with ``sel``, as ``faiss.SearchParameters(sel=...)``, or what ``sel`` may be:
+            see :meth:`remove_ids`. Only entries that it selects are searched; still exact.
+        """
+        hits = self._selected(params).search(x, k)
+        scores = np.where(hits.ids < 0, MISSING, hits.scores).astype(np.float32)
+        return scores, hits.ids
+
+    def range_search(
+        self, x: npt.ArrayLike, thresh: float, *, params: Any = None
+    ) -> tuple[Int64Array, Float32Array, Int64Array]:
+        """All entries that score above ``thresh``: offsets ``(m + 1,)``, scores and ids."""
+        hits = self._selected(params).range(x, thresh)
+        above = hits.scores > thresh  # ours are from the threshold up, those of FAISS above it
+        kept = np.concatenate(([0], np.cumsum(above)))[hits.offsets]
+        return kept, hits.scores[above].astype(np.float32), hits.ids[above]
+
+    def reconstruct(self, key: int) -> Float32Array:
+        """The vector ``(d,)`` of one id; KeyError if there is none."""
+        (row,) = self._index.reconstruct([key])
+        vector: Float32Array = row
+        return vector
+
+    def reconstruct_batch(self, keys: npt.ArrayLike) -> Float32Array:
+        """The vectors ``(n, d)`` of ids."""
+        return self._index.reconstruct(keys)
+
+    def remove_ids(self, sel: Any) -> int:
+        """Remove entries; return how many there were.
+
+        Parameters
+        ----------
+        sel
+            Ids ``(n,)``, of which some may not exist; a function from ids ``(n,)`` to booleans
+            ``(n,)``; or a selector with ``is_member(id)``, such as those of FAISS.
+        """
+        removed = self._chosen(sel)
+        if removed.any():
+            self._index = self._copy(self._index.ids[~removed])
+        return int(removed.sum())
+
+    def reset(self) -> None:
+        """Remove everything."""
+        self._index = self._index.sibling()
+        self._next_id = 0
+
+    def _selected(self, params: Any) -> Index:
+        """The index of what ``params`` selects."""
+        sel = getattr(params, "sel", params)
+        if sel is None:
+            return self._index
+        chosen = self._chosen(sel)
+        return self._index if chosen.all() else self._copy(self._index.ids[chosen])
+
+    def _copy(self, ids: Int64Array) -> Index:
+        copy = self._index.sibling()
+        copy.add(self._index.reconstruct(ids), ids)
+        return copy
+
+    def _chosen(self, sel: Any) -> npt.NDArray[np.bool_]:
+        """Which entries, in order of insertion, a selector means."""
+        ids = self._index.ids
+        if hasattr(sel, "is_member"):
+            return np.fromiter((sel.is_member(int(i)) for i in ids), np.bool_, len(ids))
+        if not callable(sel):
+            return np.isin(ids, as_ids(sel))
+        chosen = np.asarray(sel(ids))
+        if chosen.shape != ids.shape or chosen.dtype != np.bool_:
+            raise ValueError(
+                f"a selecting function must return {len(ids)} booleans, "
+                f"got shape {chosen.shape}, dtype {chosen.dtype}"
+            )
+        return chosen
+
+
+def write_index(index: IndexHN, fname: str | os.PathLike[str]) -> None:
+    """Write an index to a file, which appears whole or not at all.
+
+    The file is a NumPy archive (``ids``, ``rows`` and the parameters): no pickle inside.
+    """
+    path = Path(fname)
+    settings = {
+        "format": FORMAT,
+        "d": index.d,
+        "major": index._index.major if index._index.alpha is not None else None,
+        "alpha": index._index.alpha,
+        "next_id": index._next_id,
+    }
+    ids = index._index.ids
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with part.open("wb") as file:
+            np.savez(
+                file, settings=json.dumps(settings), ids=ids, rows=index._index.reconstruct(ids)
+            )
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def read_index(fname: str | os.PathLike[str]) -> IndexHN:
+    """Read an index that :func:`write_index` wrote.
+
+    Raises FileNotFoundError for a missing file, ValueError for one that is none or is damaged.
+    """
+    path = Path(fname)
+    if not path.is_file():
+        raise FileNotFoundError(f"no such file: {path}")
+    try:
+        # Opened here: NumPy leaves a file open that it cannot make sense of.
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+            settings = json.loads(str(archive["settings"]))
+            ids, rows = archive["ids"], archive["rows"]
+        if settings["format"] != FORMAT:
+            raise ValueError(f"expected format {FORMAT!r}, got {settings['format']!r}")
+        index = IndexHN(settings["d"], major=settings["major"], alpha=settings["alpha"])
+        index.add_with_ids(rows, ids)
+        index._next_id = as_count("next_id", settings["next_id"], least=0)
+    except Exception as error:  # zipfile, zlib, json and NumPy each have their own
+        raise ValueError(f"{path} is no index of write_index, or it is damaged: {error}") from error
+    return index

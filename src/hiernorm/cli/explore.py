@@ -1,0 +1,40 @@
+"""`hiernorm explore`: look around in a collection of photos, in the browser."""
+
+from __future__ import annotations
+
+import socket
+import webbrowser
+from pathlib import Path
+
+import click
+
+from hiernorm.extras import import_extra
+from hiernorm.vision.collection import Collection
+
+
+@click.command()
+@click.argument("collection", type=click.Path(path_type=Path))
+@click.option("--port", default=0, type=click.IntRange(0, 65535), help="By default any free one.")
+@click.option("--browser/--no-browser", default=True, show_default=True, help="Open the page.")
+def explore(collection: Path, port: int, browser: bool) -> None:
+    """Open a page on COLLECTION: click a keypoint, see its exact nearest patches.
+
+    The page is served on this machine only and needs no internet. Ctrl-C ends it.
+    """
+    uvicorn = import_extra("uvicorn", "explore")
+    server = import_extra("hiernorm.explore.server", "explore")
+    answers = import_extra("hiernorm.explore.answers", "explore")
+    app = server.make_app(answers.Explorer(Collection.open(collection)))
+    # Bound here, so that the address is known, and free, before it is told.
+    with socket.socket() as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((server.HOST, port))
+        except OSError as error:
+            raise click.ClickException(f"port {port} is not free: {error.strerror}") from error
+        address = f"http://{server.HOST}:{listener.getsockname()[1]}/"
+        click.echo(address)
+        if browser:
+            webbrowser.open(address)
+        config = uvicorn.Config(app, log_level="warning", access_log=False)
+        uvicorn.Server(config).run(sockets=[listener])

@@ -1,0 +1,96 @@
+"""`hiernorm locate`: which photos of a collection show the same place."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import click
+
+from hiernorm.models import load_model
+from hiernorm.vision.collection import Collection
+from hiernorm.vision.description import describe_photo
+from hiernorm.vision.drawing import draw_matches, read_colour, write_picture
+from hiernorm.vision.location import CANDIDATES, NEIGHBOURS, locate
+from hiernorm.vision.pairing import places_of
+
+CONVINCING = 15
+"""Inliers from which a photo is said to show the place: chance rarely reaches as many."""
+
+
+@click.command(name="locate")
+@click.argument("photo", type=click.Path(path_type=Path))
+@click.option(
+    "--in",
+    "path",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="A collection that `hiernorm describe` made.",
+)
+@click.option("-o", "--out", type=click.Path(dir_okay=False, path_type=Path), help="Picture.")
+@click.option("--top", default=5, show_default=True, help="Photos to show.")
+@click.option("--neighbours", default=NEIGHBOURS, show_default=True, help="Votes per descriptor.")
+@click.option("--candidates", default=CANDIDATES, show_default=True, help="Photos to verify.")
+@click.option("--json", "as_json", is_flag=True, help="Print the candidates as JSON.")
+def locate_command(
+    photo: Path,
+    path: Path,
+    out: Path | None,
+    top: int,
+    neighbours: int,
+    candidates: int,
+    as_json: bool,
+) -> None:
+    """Find the photos of a collection that show the place of PHOTO.
+
+    Every descriptor votes for its exact nearest neighbours; the photos with the most votes are
+    verified geometrically. The picture shows the best one beside PHOTO. Exit code 1 if none is
+    convincing: fewer than 15 matches agree.
+    """
+    collection = Collection.open(path)
+    model = load_model(collection.recipe.model)
+    start = time.perf_counter()
+    query = describe_photo(photo, collection.recipe, model)
+    described = time.perf_counter()
+    name = collection.name_of(photo)
+    itself = [number for number, known in enumerate(collection.photos) if known.name == name]
+    found = locate(
+        collection,
+        query,
+        neighbours=neighbours,
+        candidates=candidates,
+        leave_out=itself[0] if itself else None,
+    )
+    seconds = {"describe": described - start, "locate": time.perf_counter() - described}
+    convincing = bool(found) and found[0].inliers >= CONVINCING
+    rows = [
+        {
+            "photo": collection.photos[c.photo].name,
+            "inliers": c.inliers,
+            "matches": len(c.pairing.matches),
+            "votes": c.votes,
+        }
+        for c in found[:top]
+    ]
+    if as_json:
+        click.echo(json.dumps({"found": rows, "convincing": convincing, "seconds": seconds}))
+    else:
+        for row in rows:
+            click.echo(
+                f"{row['inliers']:>5} inliers {row['matches']:>5} matches {row['votes']:>5} votes  "
+                f"{row['photo']}"
+            )
+        times = ", ".join(f"{step} {s:.2f} s" for step, s in seconds.items())
+        click.echo(f"{len(collection)} photos, {len(collection.ids):,} keypoints; {times}")
+        if not convincing:
+            click.echo(f"none is convincing: fewer than {CONVINCING} matches agree", err=True)
+    if out is not None and found:
+        best = found[0]
+        pairs, frames = best.pairing.matches.pairs, collection.keypoints_of(best.photo)[1]
+        places = places_of(query.frames)[pairs[:, 0]], places_of(frames)[pairs[:, 1]]
+        photos = read_colour(photo), read_colour(collection.file_of(best.photo))
+        title = f"{collection.photos[best.photo].name}: {best.inliers} of {len(pairs)} agree"
+        write_picture(out, draw_matches(photos, places, best.pairing.agreement.inliers, title))
+    if not convincing:
+        raise click.exceptions.Exit(1)

@@ -1,0 +1,94 @@
+"""The explorer's server: a page, its data, nothing else, on this machine only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import resources
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from hiernorm.explore.answers import MOST_NEIGHBOURS, Explorer
+
+HOST = "127.0.0.1"
+PAGE = {
+    "/": ("index.html", "text/html"),
+    "/app.js": ("app.js", "text/javascript"),
+    "/plot.js": ("plot.js", "text/javascript"),
+    "/style.css": ("style.css", "text/css"),
+}
+HEADERS = {
+    "Content-Security-Policy": "default-src 'self'",
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "no-store",
+}
+
+
+def make_app(explorer: Explorer) -> Starlette:
+    """The web application over a collection.
+
+    Hosts other than this machine's own names are refused: a page from elsewhere cannot ask it
+    through a name of its own.
+    """
+
+    async def answer(make: Callable[[], Any], media_type: str | None = None) -> Response:
+        try:
+            content = await run_in_threadpool(make)
+        except KeyError as error:
+            return JSONResponse({"error": error.args[0]}, 404, HEADERS)
+        except ValueError as error:
+            return JSONResponse({"error": str(error)}, 409, HEADERS)
+        if media_type is None:
+            return JSONResponse(content, headers=HEADERS)
+        return Response(content, headers=HEADERS, media_type=media_type)
+
+    async def overview(_: Request) -> Response:
+        return await answer(explorer.overview)
+
+    async def keypoints(request: Request) -> Response:
+        return await answer(lambda: explorer.keypoints(request.path_params["number"]))
+
+    async def neighbours(request: Request) -> Response:
+        text = request.query_params.get("k", "12")
+        if not text.isdecimal() or not 1 <= int(text) <= MOST_NEIGHBOURS:
+            reason = f"k must be from 1 to {MOST_NEIGHBOURS}, got {text[:20]!r}"
+            return JSONResponse({"error": reason}, 400, HEADERS)
+        others_only = request.query_params.get("others") == "1"
+        return await answer(
+            lambda: explorer.neighbours(
+                request.path_params["key"], int(text), others_only=others_only
+            )
+        )
+
+    async def photo(request: Request) -> Response:
+        return await answer(lambda: explorer.photo(request.path_params["number"]), "image/jpeg")
+
+    async def patch(request: Request) -> Response:
+        return await answer(lambda: explorer.patch(request.path_params["key"]), "image/png")
+
+    routes = [
+        *(Route(path, _page(*file)) for path, file in PAGE.items()),
+        Route("/api/collection", overview),
+        Route("/api/photos/{number:int}/keypoints", keypoints),
+        Route("/api/neighbours/{key:int}", neighbours),
+        Route("/photos/{number:int}", photo),
+        Route("/patches/{key:int}", patch),
+    ]
+    trusted = Middleware(TrustedHostMiddleware, allowed_hosts=[HOST, "localhost", "testserver"])
+    return Starlette(routes=routes, middleware=[trusted])
+
+
+def _page(name: str, media_type: str) -> Callable[[Request], Any]:
+    """A handler for one file of the page, read once."""
+    content = (resources.files("hiernorm.explore") / "page" / name).read_bytes()
+
+    async def send(_: Request) -> Response:
+        return Response(content, headers=HEADERS, media_type=media_type)
+
+    return send

@@ -1,0 +1,229 @@
+"""Matching of two descriptor sets: nearest, mutual and ratio-tested pairs, exact."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from hiernorm.arrays import as_float32
+from hiernorm.index import Index
+from hiernorm.reference import Float32Array, Float64Array, Int64Array, canonical_sum
+
+UNIT = 1e-5
+"""Lengths this far from 1 still count as 1 in the ratio test of inner products."""
+SAMPLE = 64
+"""Rows in which an HN split is looked for."""
+PLAIN_MAJOR = 47
+"""Leading rotated dimensions of few plain vectors; with the tail norm they fill 48 bytes."""
+FEW = 20_000
+"""Choosing that size from the data takes longer than it saves below this many rows."""
+PART_ROWS = 4096
+"""Rows whose lengths are computed at a time."""
+
+
+@dataclass(frozen=True)
+class Matches:
+    """Pairs of rows, in the order of the first set.
+
+    Attributes
+    ----------
+    pairs : (n, 2) int64
+        Row of the first set, row of the second.
+    scores : (n,) float64
+        Their canonical scores.
+    ratios : (n,) float64
+        Distance to the nearest over distance to the second nearest (of mutual matches: the larger
+        one of both directions); NaN where no ratio was asked for.
+    """
+
+    pairs: Int64Array
+    scores: Float64Array
+    ratios: Float64Array
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+
+def match_descriptors(
+    a: npt.ArrayLike,
+    b: npt.ArrayLike,
+    mutual: bool = True,
+    ratio: float | None = None,
+    min_score: float | None = None,
+    *,
+    metric: str = "ip",
+    threads: int | None = None,
+) -> Matches:
+    """Match each row of ``a`` with its nearest row of ``b``.
+
+    Exact and deterministic: nearest is by (canonical score descending, row ascending), as in
+    :class:`hiernorm.Index`, whatever the threads and the instruction set. The full matrix of
+    scores is never held; memory grows with the rows, not with their product.
+
+    ================  =========================  =============================================
+    ``mutual=``       ``ratio=None``             ``ratio=r``
+    ================  =========================  =============================================
+    ``False``         nearest (kornia            passes the ratio test (kornia ``match_snn``,
+                      ``match_nn``)              OpenCV ``knnMatch`` with Lowe's test)
+    ``True``          nearest of each other      passes it in both directions (kornia
+                      (kornia ``match_mnn``,     ``match_smnn``)
+                      OpenCV ``crossCheck``)
+    ================  =========================  =============================================
+
+    Parameters
+    ----------
+    a, b
+        ``(n, d)`` and ``(m, d)`` descriptors; anything but float32 is rounded to float32 first.
+    mutual
+        Keep a pair only if each is the nearest of the other.
+    ratio
+        Keep a pair only if the nearest is at most this share of the second nearest's Euclidean
+        distance away; above 0, at most 1. Needs a second row.
+    min_score
+        Keep a pair only if its score reaches this.
+    metric
+        ``"ip"``, ``"cosine"`` or ``"l2"``, as in :class:`hiernorm.Index`. For unit vectors all
+        three order as the Euclidean distance does; for others, such as OpenCV's SIFT, kornia and
+        OpenCV match by ``"l2"``.
+    threads
+        As for :class:`hiernorm.Index`.
+
+    Returns
+    -------
+    Matches, in the order of ``a``.
+
+    Examples
+    --------
+    >>> import numpy as np, hiernorm
+    >>> a = np.float32([[1, 0], [0, 1], [0.6, 0.8]])
+    >>> b = np.float32([[0, 1], [0.8, 0.6]])
+    >>> hiernorm.match_descriptors(a, b, mutual=False).pairs.tolist()
+    [[0, 1], [1, 0], [2, 1]]
+    >>> hiernorm.match_descriptors(a, b).pairs.tolist()
+    [[1, 0], [2, 1]]
+    >>> hiernorm.match_descriptors(a, b, min_score=0.97).pairs.tolist()
+    [[1, 0]]
+    """
+    first, second = _checked(a, b, ratio, min_score, metric)
+    neighbours = 1 if ratio is None else 2
+    if len(first) == 0 or len(second) < neighbours or (mutual and len(first) < neighbours):
+        return Matches(np.empty((0, 2), np.int64), np.empty(0), np.empty(0))
+    index = _index_for(second, metric, threads)
+    index.add(second)
+    hits = index.search(first, neighbours)
+    found, scores = hits.ids, hits.scores
+    kept = np.arange(len(first))
+    ratios = np.full(len(first), np.nan)
+    if ratio is not None:
+        ratios = _ratios(first, second, found, scores, metric)
+        kept = kept[ratios <= ratio]
+    if min_score is not None:
+        kept = kept[scores[kept, 0] >= min_score]
+    if mutual and len(kept):
+        # Only rows of b that are somebody's nearest need to be asked back.
+        asked, where = np.unique(found[kept, 0], return_inverse=True)
+        index = index.sibling()
+        index.add(first)
+        back = index.search(second[asked], neighbours)
+        agree = back.ids[where, 0] == kept
+        if ratio is not None:
+            reverse = _ratios(second[asked], first, back.ids, back.scores, metric)[where]
+            agree &= reverse <= ratio
+            ratios[kept] = np.maximum(ratios[kept], reverse)
+        kept = kept[agree]
+    return Matches(np.column_stack((kept, found[kept, 0])), scores[kept, 0], ratios[kept])
+
+
+def _checked(
+    a: npt.ArrayLike, b: npt.ArrayLike, ratio: float | None, min_score: float | None, metric: str
+) -> tuple[Float32Array, Float32Array]:
+    """Both sets as float32 rows of the same width, fit for what is asked."""
+    first, second = as_float32("a", a), as_float32("b", b)
+    for name, rows in (("a", first), ("b", second)):
+        if rows.ndim != 2:
+            raise ValueError(f"{name} must have the shape (n, d), got {rows.shape}")
+        finite = np.isfinite(rows).all(axis=1)
+        if not finite.all():
+            raise ValueError(f"{name} row {int(np.argmin(finite))} has NaN or infinity")
+    if first.shape[1] != second.shape[1]:
+        raise ValueError(f"a has {first.shape[1]} dimensions, b has {second.shape[1]}")
+    if min_score is not None and np.isnan(min_score):
+        raise ValueError("min_score must be a number, got NaN")
+    if ratio is not None:
+        if not 0 < ratio <= 1:
+            raise ValueError(f"ratio must be above 0 and at most 1, got {ratio}")
+        if metric == "ip":
+            _check_unit("a", first)
+            _check_unit("b", second)
+    return first, second
+
+
+def _check_unit(name: str, rows: Float32Array) -> None:
+    """Raise unless all rows have length 1: only then is the best inner product the nearest."""
+    lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))
+    off = np.abs(lengths - 1) > UNIT
+    if off.any():
+        row = int(np.argmax(off))
+        raise ValueError(
+            f"the ratio test of inner products needs unit vectors, {name} row {row} has length "
+            f'{lengths[row]:.6g}: normalise them, or use metric="l2"'
+        )
+
+
+def _index_for(rows: Float32Array, metric: str, threads: int | None) -> Index:
+    """An empty index with the parameters that suit ``rows``."""
+    major, alpha = _find_split(rows) if metric != "cosine" else (None, None)
+    if alpha is None and rows.shape[1] > PLAIN_MAJOR and len(rows) < FEW:
+        major = PLAIN_MAJOR
+    return Index(rows.shape[1], major=major, alpha=alpha, metric=metric, threads=threads)
+
+
+def _find_split(rows: Float32Array) -> tuple[int | None, float | None]:
+    """The K and alpha of HN vectors, or (None, None): for speed only, a wrong guess costs time.
+
+    HN vectors of one split all have the same energy in their first K dimensions, and plain ones do
+    not.
+    """
+    sample = rows[:: max(1, len(rows) // SAMPLE)][:SAMPLE].astype(np.float64)
+    energy = np.cumsum(np.square(sample), axis=1)[:, :-1]
+    if len(sample) < 2 or energy.shape[1] == 0:
+        return None, None
+    spread = energy.max(axis=0) - energy.min(axis=0)
+    major = int(np.argmin(spread)) + 1
+    alpha = 1 - float(energy[0, major - 1])
+    if spread[major - 1] > 1e-6 or not 0 < alpha < 1:
+        return None, None
+    return major, alpha
+
+
+def _ratios(
+    queries: Float32Array,
+    rows: Float32Array,
+    found: Int64Array,
+    scores: Float64Array,
+    metric: str,
+) -> Float64Array:
+    """Distance to the nearest over distance to the second; NaN if both are 0."""
+    if metric == "l2":
+        squares = -scores
+    elif metric == "cosine":
+        squares = 2 - 2 * scores
+    else:
+        # Exactly 0 for equal rows, whose score is the same canonical sum as their squared length.
+        squares = _square_lengths(queries)[:, np.newaxis] + _square_lengths(rows)[found]
+        squares -= 2 * scores
+    distances = np.sqrt(np.maximum(0.0, squares))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        ratios: Float64Array = distances[:, 0] / distances[:, 1]
+    return ratios
+
+
+def _square_lengths(rows: Float32Array) -> Float64Array:
+    """Canonical squared lengths ``(n,)``."""
+    lengths = np.empty(len(rows))
+    for start in range(0, len(rows), PART_ROWS):
+        part = rows[start : start + PART_ROWS].astype(np.float64)
+        lengths[start : start + PART_ROWS] = canonical_sum(np.square(part))
+    return lengths

@@ -1,0 +1,241 @@
+"""A collection of photos: a database of descriptors, and a table of where they come from."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hiernorm.extras import import_extra
+from hiernorm.models import Model
+from hiernorm.reference import Float64Array, Int64Array
+from hiernorm.storage.database import Database
+from hiernorm.vision.description import Description, Recipe
+from hiernorm.vision.frames import Frames
+
+FORMAT = 1
+KEY = b"hiernorm"
+COLUMNS = ("photo", "x", "y", "scale", "angle", "id")
+
+
+@dataclass(frozen=True)
+class Photo:
+    """A photo of a collection.
+
+    Attributes
+    ----------
+    name
+        Its path, seen from the folder that the collection is in; with slashes on every system.
+    digest
+        SHA-256 of the file when it was described.
+    width, height
+        In pixels.
+    """
+
+    name: str
+    digest: str
+    width: int
+    height: int
+
+
+class Collection:
+    """Descriptors of photos in a database, and beside it a Parquet table of their keypoints.
+
+    ``holiday.hn`` is the database, a folder, and ``holiday.parquet`` the table: photo, x, y, scale
+    and angle of each keypoint, and the id of its descriptor. The table is what counts: it is
+    replaced as a whole after the descriptors it names are in the database. Descriptors that no
+    table names, left by a process that was killed, are removed by the next :meth:`put`.
+
+    Use :meth:`create` or :meth:`open`.
+    """
+
+    def __init__(self, path: Path, database: Database) -> None:
+        self.path = path
+        self.database = database
+        self._load()
+
+    @classmethod
+    def create(cls, path: str | os.PathLike[str], recipe: Recipe, model: Model) -> Collection:
+        """Make an empty collection for descriptors of a loaded model.
+
+        Raises FileExistsError where there is something already.
+        """
+        path = Path(path)
+        if table_of(path).exists():
+            raise FileExistsError(f"{table_of(path)} exists, but there is no database {path}")
+        database = Database.create(path, 128, major=model.major, alpha=model.alpha)
+        _write_table(table_of(path), recipe, model.digest, [], np.empty((0, 4)), _no_ids(), [])
+        return cls(path, database)
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> Collection:
+        """Open a collection; its database is mapped, its table read.
+
+        Raises FileNotFoundError or ValueError that say what is missing or damaged.
+        """
+        path = Path(path)
+        if not path.exists():
+            raise FileNotFoundError(f"no collection at {path}: `hiernorm describe` makes one")
+        if not table_of(path).is_file():
+            raise FileNotFoundError(
+                f"{path} has no table {table_of(path)}: it is no collection of photos"
+            )
+        return cls(path, Database.open(path))
+
+    def _load(self) -> None:
+        table = table_of(self.path)
+        parquet = import_extra("pyarrow.parquet", "vision")
+        try:
+            content = parquet.read_table(table)
+            about = json.loads(content.schema.metadata[KEY])
+            if about["format"] != FORMAT:
+                raise ValueError(f"format {about['format']}, expected {FORMAT}")
+            self.recipe = Recipe(**about["recipe"])
+            self.model_digest: str = about["model_digest"]
+            self.photos = [Photo(**photo) for photo in about["photos"]]
+            numbers = {photo.name: number for number, photo in enumerate(self.photos)}
+            names = content["photo"].to_pylist()
+            self._photo_numbers = np.array([numbers[name] for name in names], np.int64)
+            self._ids: Int64Array = np.asarray(content["id"].to_numpy(), np.int64)
+            self._places: Float64Array = np.column_stack(
+                [content[name].to_numpy() for name in COLUMNS[1:5]]
+            ).reshape(-1, 4)
+        except Exception as error:  # pyarrow, json and this reader each have their own
+            raise ValueError(f"{table} is no table of a collection, or damaged: {error}") from error
+        missing = ~np.isin(self._ids, self.database.ids)
+        if missing.any():
+            raise ValueError(
+                f"{table} names descriptors that {self.path} does not have "
+                f"({int(missing.sum())} of {len(self._ids)}): they do not belong together"
+            )
+        self._order = np.argsort(self._ids, kind="stable")
+
+    def __len__(self) -> int:
+        """Number of photos."""
+        return len(self.photos)
+
+    @property
+    def ids(self) -> Int64Array:
+        """Ids ``(n,)`` of all keypoints, in the order of the table."""
+        return self._ids
+
+    def file_of(self, number: int) -> Path:
+        """Where a photo was when it was described."""
+        return self.path.parent / self.photos[number].name
+
+    def keypoints_of(self, number: int) -> tuple[Int64Array, Frames]:
+        """Ids ``(n,)`` and frames of the keypoints of a photo."""
+        rows = np.flatnonzero(self._photo_numbers == number)
+        return self._ids[rows], Frames(*self._places[rows].T)
+
+    def rows_of(self, ids: Int64Array) -> Int64Array:
+        """Rows of the table for ids; KeyError names the first that is not there."""
+        found = np.searchsorted(self._ids, ids, sorter=self._order)
+        rows = self._order[np.minimum(found, len(self._order) - 1)] if len(self._ids) else found
+        known = np.zeros(len(ids), np.bool_) if not len(self._ids) else self._ids[rows] == ids
+        if not known.all():
+            raise KeyError(f"no keypoint has the id {ids[np.argmin(known)]}")
+        return rows
+
+    def photos_of(self, ids: Int64Array) -> Int64Array:
+        """The numbers of the photos that keypoints lie in."""
+        return self._photo_numbers[self.rows_of(ids)]
+
+    def frames_of(self, ids: Int64Array) -> Frames:
+        """The frames of keypoints."""
+        return Frames(*self._places[self.rows_of(ids)].T)
+
+    def name_of(self, file: Path) -> str:
+        """The name that a file has, or would have, in this collection."""
+        return relative_name(self.path, file)
+
+    def put(self, described: Sequence[tuple[Path, str, Description]]) -> None:
+        """Add photos, replacing those of the same name: (file, digest, description) each.
+
+        All of them are in when this returns, or, if the process dies, none.
+        """
+        orphans = np.setdiff1d(self.database.ids, self._ids)
+        if len(orphans):
+            self.database.delete(orphans)
+        names = [self.name_of(file) for file, _, _ in described]
+        kept_photos = [photo for photo in self.photos if photo.name not in set(names)]
+        stays = np.isin(
+            [self.photos[number].name for number in self._photo_numbers] or [""], names, invert=True
+        )[: len(self._ids)]
+        next_id = int(self.database.ids.max(initial=-1)) + 1
+        counts = [len(description.frames) for _, _, description in described]
+        new_ids = np.arange(next_id, next_id + sum(counts), dtype=np.int64)
+        if len(new_ids):
+            rows = np.concatenate([description.descriptors for _, _, description in described])
+            self.database.add(rows, new_ids)
+        new_photos = [
+            Photo(name, digest, description.width, description.height)
+            for name, (_, digest, description) in zip(names, described, strict=True)
+        ]
+        frames = [description.frames for _, _, description in described]
+        new_places = [np.column_stack((f.x, f.y, f.sigma, f.angle)) for f in frames]
+        old_names = [self.photos[number].name for number in self._photo_numbers[stays]]
+        removed = self._ids[~stays]
+        _write_table(
+            table_of(self.path),
+            self.recipe,
+            self.model_digest,
+            sorted(kept_photos + new_photos, key=lambda photo: photo.name),
+            np.concatenate((self._places[stays], *new_places)),
+            np.concatenate((self._ids[stays], new_ids)),
+            old_names + [n for n, count in zip(names, counts, strict=True) for _ in range(count)],
+        )
+        if len(removed):
+            self.database.delete(removed)
+        self._load()
+
+
+def table_of(path: Path) -> Path:
+    """The table that belongs to a database: ``holiday.hn`` has ``holiday.parquet``."""
+    return path.with_suffix(".parquet")
+
+
+def relative_name(path: Path, file: Path) -> str:
+    """The path of ``file`` seen from the folder of the collection ``path``."""
+    return Path(os.path.relpath(Path(file).resolve(), path.resolve().parent)).as_posix()
+
+
+def _no_ids() -> Int64Array:
+    return np.empty(0, np.int64)
+
+
+def _write_table(
+    file: Path,
+    recipe: Recipe,
+    model_digest: str,
+    photos: list[Photo],
+    places: Float64Array,
+    ids: Int64Array,
+    names: list[str],
+) -> None:
+    """Write the table beside its place, then give it its name."""
+    arrow = import_extra("pyarrow", "vision")
+    parquet = import_extra("pyarrow.parquet", "vision")
+    about: dict[str, Any] = {
+        "format": FORMAT,
+        "recipe": asdict(recipe),
+        "model_digest": model_digest,
+        "photos": [asdict(photo) for photo in photos],
+    }
+    columns = [arrow.array(names, arrow.string()), *(arrow.array(c) for c in places.T.copy())]
+    table = arrow.table([*columns, arrow.array(ids)], names=list(COLUMNS))
+    table = table.replace_schema_metadata({KEY: json.dumps(about).encode()})
+    part = file.with_name(f".{file.name}.part")
+    try:
+        with part.open("wb") as stream:
+            parquet.write_table(table, stream)
+            stream.flush()
+            os.fsync(stream.fileno())
+        part.replace(file)
+    finally:
+        part.unlink(missing_ok=True)

@@ -1,0 +1,102 @@
+"""Description of a photo: its keypoints and their descriptors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from hiernorm.extras import import_extra
+from hiernorm.models import Model, load_model
+from hiernorm.reference import Float32Array
+from hiernorm.vision.frames import Frames
+from hiernorm.vision.keypoints import DETECTORS, detect
+from hiernorm.vision.patches import cut_patches
+from hiernorm.vision.photos import UInt8Array, read_grey
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How photos are described.
+
+    Attributes
+    ----------
+    model
+        A model that ships with the package, or the path of an ``.onnx`` file.
+    detector
+        One of :data:`hiernorm.vision.keypoints.DETECTORS`.
+    limit
+        Keypoints of a photo, the strongest ones.
+    longest_side
+        Larger photos are reduced to this many pixels first; places are those of the full photo.
+    """
+
+    model: str = "hn16"
+    detector: str = "sift"
+    limit: int = 2000
+    longest_side: int = 1600
+
+    def __post_init__(self) -> None:
+        if self.detector not in DETECTORS:
+            raise ValueError(
+                f"detector must be one of {', '.join(DETECTORS)}, got {self.detector!r}"
+            )
+        for name in ("limit", "longest_side"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+
+
+@dataclass(frozen=True)
+class Description:
+    """What is known of a photo: its size in pixels, n keypoints and descriptors ``(n, d)``."""
+
+    width: int
+    height: int
+    frames: Frames
+    descriptors: Float32Array
+
+
+def describe_photo(file: Path | str, recipe: Recipe, model: Model | None = None) -> Description:
+    """Find the keypoints of a photo and describe their patches.
+
+    Parameters
+    ----------
+    file
+        The photo.
+    recipe
+        How.
+    model
+        The loaded model of the recipe, so that many photos need not load it again.
+    """
+    return describe_grey(read_grey(Path(file)), recipe, model or load_model(recipe.model))
+
+
+def describe_grey(image: UInt8Array, recipe: Recipe, model: Model) -> Description:
+    """Describe a grey image, (height, width) uint8, by a loaded model."""
+    height, width = image.shape
+    small, factor = reduced(image, recipe.longest_side)
+    frames = detect(small, limit=recipe.limit, detector=recipe.detector)
+    descriptors = model.describe(cut_patches(small, frames))
+    # The centre of the top left pixel is (0, 0): a reduction moves it by half a pixel.
+    x, y = ((axis + 0.5) * factor - 0.5 for axis in (frames.x, frames.y))
+    frames = Frames(x, y, frames.sigma * factor, frames.angle)
+    return Description(width, height, frames, descriptors)
+
+
+def reduced(image: UInt8Array, longest_side: int) -> tuple[UInt8Array, float]:
+    """The image with no side longer than ``longest_side``, and the factor back to its size.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> small, factor = reduced(np.zeros((300, 400), np.uint8), 200)
+    >>> small.shape, factor
+    ((150, 200), 2.0)
+    """
+    longest = max(image.shape)
+    if longest <= longest_side:
+        return image, 1.0
+    factor = longest / longest_side
+    size = [max(1, round(side / factor)) for side in image.shape[::-1]]
+    cv2 = import_extra("cv2", "vision")
+    small: UInt8Array = cv2.resize(image, size, interpolation=cv2.INTER_AREA)
+    return small, factor

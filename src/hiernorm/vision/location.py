@@ -1,0 +1,99 @@
+"""Location: which photos of a collection show the same place as another photo."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hiernorm.reference import Int64Array
+from hiernorm.vision.collection import Collection
+from hiernorm.vision.description import Description
+from hiernorm.vision.pairing import Pairing, pair_photos
+
+NEIGHBOURS = 5
+"""Exact nearest neighbours that each descriptor votes for."""
+CANDIDATES = 10
+"""Photos with the most votes, which are verified geometrically."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A photo of the collection that may show the place.
+
+    Attributes
+    ----------
+    photo
+        Its number in the collection.
+    votes
+        Descriptors of the query that have one of their nearest neighbours in it.
+    inliers
+        Matches that agree with one epipolar geometry: what candidates are ranked by.
+    pairing
+        The matches themselves.
+    """
+
+    photo: int
+    votes: int
+    inliers: int
+    pairing: Pairing
+
+
+def locate(
+    collection: Collection,
+    query: Description,
+    *,
+    neighbours: int = NEIGHBOURS,
+    candidates: int = CANDIDATES,
+    leave_out: int | None = None,
+    threads: int | None = None,
+) -> list[Candidate]:
+    """Find the photos that show what ``query`` shows, the best first.
+
+    Every descriptor of the query votes for the photos of its exact nearest neighbours; the photos
+    with the most votes are matched with the query and ranked by the matches that agree.
+
+    Parameters
+    ----------
+    collection
+        Where to look.
+    query
+        The photo, described as the collection's photos were.
+    neighbours, candidates
+        How many votes a descriptor has, and how many photos are verified.
+    leave_out
+        Number of a photo of the collection that must not be found, such as the query itself.
+    threads
+        Of search and matching.
+    """
+    ids = collection.ids
+    if leave_out is not None:
+        ids = ids[collection.photos_of(ids) != leave_out]
+    if len(ids) == 0 or len(query.frames) == 0:
+        return []
+    everything = len(ids) == len(collection.database)
+    hits = collection.database.search(
+        query.descriptors, neighbours, where=None if everything else ids, threads=threads
+    )
+    found = []
+    votes = count_votes(collection, hits.ids)
+    for photo in np.lexsort((np.arange(len(votes)), -votes))[:candidates]:
+        if votes[photo] == 0:
+            break
+        of_photo, frames = collection.keypoints_of(int(photo))
+        size = collection.photos[photo]
+        other = Description(
+            size.width, size.height, frames, collection.database.reconstruct(of_photo)
+        )
+        pairing = pair_photos(query, other, geometry="fundamental", threads=threads)
+        found.append(Candidate(int(photo), int(votes[photo]), pairing.agreement.count, pairing))
+    return sorted(found, key=lambda c: (-c.inliers, -c.votes, c.photo))
+
+
+def count_votes(collection: Collection, neighbours: Int64Array) -> Int64Array:
+    """Votes of each photo: rows of ``neighbours`` ``(m, k)`` with at least one id in it."""
+    there = neighbours >= 0
+    photos = collection.photos_of(neighbours[there])
+    voter = np.nonzero(there)[0]
+    once = np.unique(np.column_stack((voter, photos)), axis=0)
+    return np.bincount(once[:, 1], minlength=len(collection)).astype(np.int64)

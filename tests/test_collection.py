@@ -1,0 +1,200 @@
+"""Collections of photos: incremental, the same for any number of workers, honest about failures."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("cv2", reason="needs hiernorm[vision]")
+pytest.importorskip("pyarrow", reason="needs hiernorm[vision]")
+pytest.importorskip("skimage", reason="needs hiernorm[data]")
+
+import cv2
+import pyarrow.parquet
+from click.testing import CliRunner
+
+from hiernorm.cli.app import app
+from hiernorm.models import load_model
+from hiernorm.vision.collection import Collection
+from hiernorm.vision.description import Recipe, describe_photo
+from hiernorm.vision.intake import find_photos, take_in
+from hiernorm.vision.location import locate
+from photo_sets import RECIPE, read_photo, write_photos, write_view
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory) -> Path:
+    """A folder with photos/ and all.hn, described once."""
+    folder = tmp_path_factory.mktemp("collection")
+    files = write_photos(folder / "photos")
+    take_in(folder / "all.hn", files, RECIPE)
+    return folder
+
+
+@pytest.fixture
+def folder(made, tmp_path) -> Path:
+    """A copy that a test may change."""
+    copy = tmp_path / "copy"
+    shutil.copytree(made, copy)
+    return copy
+
+
+def test_the_table_says_where_each_descriptor_comes_from(made):
+    table = pyarrow.parquet.read_table(made / "all.parquet")
+    assert table.column_names == ["photo", "x", "y", "scale", "angle", "id"]
+    collection = Collection.open(made / "all.hn")
+    assert [photo.name for photo in collection.photos] == [
+        "photos/astronaut.png",
+        "photos/chelsea.png",
+        "photos/coffee.png",
+    ]
+    np.testing.assert_array_equal(np.sort(collection.ids), collection.database.ids)
+    described = describe_photo(made / "photos/chelsea.png", RECIPE)
+    ids, frames = collection.keypoints_of(1)
+    np.testing.assert_array_equal(frames.x, described.frames.x)
+    np.testing.assert_array_equal(collection.database.reconstruct(ids), described.descriptors)
+    assert set(collection.photos_of(ids).tolist()) == {1}
+    np.testing.assert_array_equal(collection.frames_of(ids[::-1]).y, frames.y[::-1])
+    assert (collection.database.major, collection.database.alpha) == (16, 1 / 8)
+
+
+def test_known_photos_are_skipped_and_changed_ones_replaced(folder):
+    files = find_photos([folder / "photos"])
+    again = take_in(folder / "all.hn", files, RECIPE)
+    assert (len(again.unchanged), again.added, again.replaced) == (3, [], [])
+    before = Collection.open(folder / "all.hn")
+    old, _ = before.keypoints_of(1)
+    kept, _ = before.keypoints_of(2)
+    cv2.imwrite(str(files[1]), read_photo("chelsea")[:200])
+    write_view(folder / "photos" / "new.png", "coffee")
+    outcome = take_in(folder / "all.hn", find_photos([folder / "photos"]), RECIPE)
+    assert outcome.replaced == ["photos/chelsea.png"]
+    assert outcome.added == ["photos/new.png"]
+    after = Collection.open(folder / "all.hn")
+    assert len(after) == 4
+    assert not np.isin(old, after.ids).any()
+    np.testing.assert_array_equal(after.keypoints_of(2)[0], kept)
+    np.testing.assert_array_equal(np.sort(after.ids), after.database.ids)
+    assert after.photos[1].height == 200
+
+
+def test_workers_change_nothing(made, tmp_path):
+    copy = tmp_path / "two"
+    shutil.copytree(made / "photos", copy / "photos")
+    take_in(copy / "all.hn", find_photos([copy / "photos"]), RECIPE, workers=2)
+    one, two = (Collection.open(path / "all.hn") for path in (made, copy))
+    assert one.photos == two.photos
+    assert one.database.digest == two.database.digest
+    assert (made / "all.parquet").read_bytes() == (copy / "all.parquet").read_bytes()
+
+
+def test_progress_is_reported(made, tmp_path):
+    seen = []
+    files = find_photos([made / "photos"])[:2]
+    take_in(tmp_path / "x.hn", files, RECIPE, report=lambda *numbers: seen.append(numbers))
+    assert seen == [(0, 2), (1, 2), (2, 2)]
+
+
+def test_unreadable_photos_are_reported_and_the_exit_code_says_so(folder):
+    (folder / "photos" / "bad.jpg").write_bytes(b"no picture")
+    (folder / "photos" / "empty.png").touch()
+    command = ("describe", folder / "photos", "-o", folder / "all.hn", "--keypoints", 150)
+    result = invoke(*command, "--json")
+    assert result.exit_code == 3
+    report = json.loads(result.stdout)
+    assert set(report["failed"]) == {"photos/bad.jpg", "photos/empty.png"}
+    assert len(report["unchanged"]) == report["photos"] == 3
+    assert "skipped photos/bad.jpg: bad.jpg is not a picture" in result.stderr
+    missing = invoke("describe", folder / "none.jpg", "-o", folder / "new.hn", "--keypoints", 150)
+    assert missing.exit_code == 3
+    assert "none.jpg: No such file or directory" in missing.stderr
+    for name in ("bad.jpg", "empty.png"):
+        (folder / "photos" / name).unlink()
+    assert invoke(*command).exit_code == 0
+
+
+def test_descriptors_of_a_killed_process_are_cleaned_up(folder):
+    collection = Collection.open(folder / "all.hn")
+    collection.database.add(collection.database.reconstruct(collection.ids[:5]))
+    orphaned = Collection.open(folder / "all.hn")
+    assert len(orphaned.database) == len(orphaned.ids) + 5
+    write_view(folder / "photos" / "new.png", "coffee")
+    take_in(folder / "all.hn", find_photos([folder / "photos"]), RECIPE)
+    after = Collection.open(folder / "all.hn")
+    np.testing.assert_array_equal(np.sort(after.ids), after.database.ids)
+
+
+def test_another_recipe_is_refused(folder):
+    files = find_photos([folder / "photos"])
+    for other in (Recipe(limit=99), Recipe(limit=150, model="hn8")):
+        with pytest.raises(ValueError, match="use the same, or start a new collection"):
+            take_in(folder / "all.hn", files, other)
+
+
+def test_a_damaged_or_missing_table_has_its_error(folder):
+    table = folder / "all.parquet"
+    content = table.read_bytes()
+    for bad in (b"", content[:50], content[: len(content) // 2]):
+        table.write_bytes(bad)
+        with pytest.raises(ValueError, match="is no table of a collection, or damaged"):
+            Collection.open(folder / "all.hn")
+    table.write_bytes(content)
+    collection = Collection.open(folder / "all.hn")
+    collection.database.delete(collection.ids[:7])
+    with pytest.raises(ValueError, match=r"does not have \(7 of 450\): they do not belong"):
+        Collection.open(folder / "all.hn")
+    table.unlink()
+    with pytest.raises(FileNotFoundError, match="it is no collection of photos"):
+        Collection.open(folder / "all.hn")
+    with pytest.raises(FileNotFoundError, match="`hiernorm describe` makes one"):
+        Collection.open(folder / "none.hn")
+
+
+def test_unknown_keypoints_are_key_errors(made):
+    collection = Collection.open(made / "all.hn")
+    with pytest.raises(KeyError, match="no keypoint has the id 99999"):
+        collection.frames_of(np.array([0, 99999]))
+
+
+def test_a_photo_without_keypoints_is_in_the_collection(tmp_path):
+    cv2.imwrite(str(tmp_path / "flat.png"), np.full((64, 64), 90, np.uint8))
+    take_in(tmp_path / "flat.hn", [tmp_path / "flat.png"], RECIPE)
+    collection = Collection.open(tmp_path / "flat.hn")
+    assert len(collection) == 1
+    assert len(collection.ids) == 0
+    described = describe_photo(tmp_path / "flat.png", RECIPE, load_model("hn16"))
+    assert locate(collection, described) == []
+
+
+def test_a_place_is_found_and_unknown_ones_are_not_claimed(made, tmp_path):
+    picture = tmp_path / "found.jpg"
+    view = write_view(tmp_path / "view.jpg", "astronaut")
+    result = invoke("locate", view, "--in", made / "all.hn", "-o", picture, "--json")
+    assert result.exit_code == 0, result.output
+    report = json.loads(result.output)
+    assert report["convincing"]
+    assert report["found"][0]["photo"] == "photos/astronaut.png"
+    assert report["found"][0]["inliers"] > 2 * report["found"][1]["inliers"]
+    assert cv2.imread(str(picture)) is not None
+    # Its own photo, left out of the collection's answer, is nowhere else.
+    own = invoke("locate", made / "photos/coffee.png", "--in", made / "all.hn")
+    assert own.exit_code == 1
+    assert "none is convincing" in own.stderr
+    assert "coffee" not in own.stdout
+
+
+def test_votes_count_each_descriptor_once_for_a_photo(made):
+    from hiernorm.vision.location import count_votes
+
+    collection = Collection.open(made / "all.hn")
+    first, second = (collection.keypoints_of(number)[0] for number in (0, 2))
+    neighbours = np.array([[first[0], first[1]], [first[0], second[0]], [second[3], -1]])
+    assert count_votes(collection, neighbours).tolist() == [2, 0, 2]

@@ -1,0 +1,107 @@
+"""The FAISS-shaped index: one line replaces FAISS, files come back, errors are clear."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from hiernorm.adapters import IndexHN, read_index, write_index
+from support import hn_rows, raises_text, random_rows
+
+
+def faiss_script(index, x, q):
+    """What a user of FAISS does; exact in float32, so that both give the same bits."""
+    index.add(x[:300])
+    index.add(x[300:])
+    scores, ids = index.search(q, 7)
+    lims, range_scores, range_ids = index.range_search(q, 40)
+    ranges = [
+        sorted(zip(range_ids[a:b].tolist(), range_scores[a:b].tolist(), strict=True))
+        for a, b in pairwise(lims)
+    ]
+    return index.ntotal, scores.tolist(), ids.tolist(), ranges, index.reconstruct(17).tolist()
+
+
+def whole_rows(n, d, seed=0):
+    """Rows of small whole numbers, whose products every library sums without rounding."""
+    return np.random.default_rng(seed).integers(-9, 10, (n, d)).astype(np.float32)
+
+
+def test_one_line_replaces_faiss():
+    faiss = pytest.importorskip("faiss", reason="needs hiernorm[bench]")
+    # Distinct scores: FAISS promises no order among equal ones.
+    x, q = whole_rows(500, 16), whole_rows(20, 16, seed=1) + random_rows(20, 16) / 8
+    x, q = x.round(), (q * 1024).round() / 1024
+    theirs = faiss_script(faiss.IndexFlatIP(16), x, q)
+    ours = faiss_script(IndexHN(16), x, q)
+    assert ours == theirs
+    assert any(ours[3])
+
+
+def test_ids_filters_and_removal_are_those_of_faiss():
+    faiss = pytest.importorskip("faiss", reason="needs hiernorm[bench]")
+    x = hn_rows(400, 32, 8)
+    ids = np.random.default_rng(3).permutation(10_000)[:400]
+    ours, theirs = IndexHN(32, major=8, alpha=1 / 8), faiss.IndexIDMap(faiss.IndexFlatIP(32))
+    for index in (ours, theirs):
+        index.add_with_ids(x, ids)
+    chosen = faiss.IDSelectorRange(2_000, 6_000)
+    params = faiss.SearchParameters(sel=chosen)
+    found = ours.search(x[:30], 5, params=params)
+    np.testing.assert_array_equal(found[1], theirs.search(x[:30], 5, params=params)[1])
+    assert (found[1] >= 2_000).all()
+    np.testing.assert_array_equal(
+        ours.search(x[:30], 5, params=lambda i: (i >= 2_000) & (i < 6_000))[1], found[1]
+    )
+    assert ours.remove_ids(chosen) == theirs.remove_ids(chosen) > 0
+    assert ours.ntotal == theirs.ntotal
+    np.testing.assert_array_equal(ours.search(x[:30], 5)[1], theirs.search(x[:30], 5)[1])
+
+
+def test_missing_hits_and_new_ids_are_those_of_faiss():
+    index = IndexHN(4)
+    index.add(np.eye(4))
+    scores, ids = index.search(np.eye(4)[:1], 6)
+    assert ids[0, 4:].tolist() == [-1, -1]
+    assert (scores[0, 4:] == -np.finfo(np.float32).max).all()
+    assert index.remove_ids([3, 77]) == 1
+    index.add(np.eye(4)[:1])
+    assert sorted(index.search(np.eye(4)[:1], 4)[1][0].tolist()) == [0, 1, 2, 4]
+    index.reset()
+    assert index.ntotal == len(index) == 0
+
+
+def test_a_written_index_comes_back_and_a_damaged_one_has_its_error(tmp_path):
+    x = hn_rows(200, 16, 4)
+    index = IndexHN(16, major=4, alpha=1 / 8)
+    index.add_with_ids(x, np.arange(200) * 3)
+    file = tmp_path / "index.hn.npz"
+    write_index(index, file)
+    twin = read_index(file)
+    for mine, other in zip(index.search(x, 3), twin.search(x, 3), strict=True):
+        np.testing.assert_array_equal(mine, other)
+    twin.add(x[:1])
+    assert 598 in twin.search(x[:1], 2)[1]
+    assert [path.name for path in tmp_path.iterdir()] == ["index.hn.npz"]
+    content = file.read_bytes()
+    for bad in (b"", content[:100], content[: len(content) // 2], b"x" * 500):
+        file.write_bytes(bad)
+        with pytest.raises(ValueError, match="is no index of write_index, or it is damaged"):
+            read_index(file)
+    with pytest.raises(FileNotFoundError, match="no such file"):
+        read_index(tmp_path / "none")
+
+
+def test_bad_selectors_have_their_errors():
+    index = IndexHN(4)
+    index.add(np.eye(4))
+    with raises_text(
+        ValueError, "a selecting function must return 4 booleans, got shape (4,), dtype int64"
+    ):
+        index.remove_ids(lambda ids: ids)
+    with pytest.raises(TypeError, match="ids must be integers"):
+        index.remove_ids(["a"])
+    with pytest.raises(KeyError, match="9"):
+        index.reconstruct(9)
