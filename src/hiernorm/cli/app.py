@@ -12,6 +12,7 @@ from hiernorm.cli.data import data
 from hiernorm.cli.demo import demo
 from hiernorm.cli.evaluate import evaluate
 from hiernorm.cli.info import info
+from hiernorm.cli.reproduce import reproduce
 from hiernorm.cli.train import train
 
 
@@ -38,5 +39,5 @@ def app(debug: bool) -> None:
     """Exact and deterministic vector retrieval by Hierarchical Normalization."""
 
 
-for command in (info, demo, bench, data, train, evaluate):
+for command in (info, demo, bench, data, train, evaluate, reproduce):
     app.add_command(command)
