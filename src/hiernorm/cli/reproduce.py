@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 FOLDER = click.Path(file_okay=False, path_type=Path)
 PIPED_WIDTH = 110
 
+PRIOR = 120.0
+"""Seconds for which the expected pace counts before that of the runs does."""
+
 
 @click.command()
 @click.option("--data", type=FOLDER, help="Folder of scenes (folders or zips) and photos/<scene>/.")
@@ -190,7 +193,8 @@ class _Bars:
         if seconds is not None:
             self._planned += run.seconds
             self._taken += seconds
-        pace = self._taken / self._planned if self._planned else 1.0
+        # The first few runs say little about the pace: begin with what was planned.
+        pace = (self._taken + PRIOR) / (self._planned + PRIOR)
         whole, own = sum(self._left.values()), self._left[part.name]
         self._bars.update(self._whole, advance=run.seconds, left=f"{_span(pace * whole)} left")
         self._bars.update(

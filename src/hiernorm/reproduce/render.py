@@ -10,6 +10,7 @@ from hiernorm.learn.checkpoint import write_atomically
 from hiernorm.reproduce.blocks import Rows, Section, Text, percent
 from hiernorm.reproduce.claims.exactness import claim_exactness
 from hiernorm.reproduce.claims.quality import claim_quality
+from hiernorm.reproduce.claims.sizes import claim_sizes
 from hiernorm.reproduce.claims.speed import claim_speed
 from hiernorm.reproduce.findings import Findings
 from hiernorm.reproduce.future import future_work
@@ -94,6 +95,8 @@ def setting(findings: Findings) -> Section:
         f"seed {findings.settings['seed']}, commit {machine.get('commit')}, "
         f"{machine.get('date', '')[:10]}. A ratio is ours over the paper's."
     )
+    if findings.size["name"] == "smoke":
+        text += " **A smoke run shows that everything works; none of its figures is a result.**"
     table = Rows(["", "the paper", "here"], rows)
     return Section("What differs from the paper's setting", [Text(text), table])
 
@@ -156,7 +159,8 @@ def _window(findings: Findings) -> str:
 
 def claims(findings: Findings) -> Section:
     """Every claim in one line."""
-    found = [*claim_exactness(findings), *claim_quality(findings), *claim_speed(findings)]
+    kinds = (claim_exactness, claim_quality, claim_speed, claim_sizes)
+    found = [claim for kind in kinds for claim in kind(findings)]
     verdicts = Counter(claim.verdict for claim in found)
     summary = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
     rows = [
