@@ -100,10 +100,19 @@ def test_finished_runs_are_kept_and_missing_ones_made(report: Path) -> None:
 
 
 def test_list_shows_parts_and_times_without_running_them(tmp_path: Path) -> None:
-    shown = reproduce(tmp_path, "--list")
+    command = ["reproduce", "--list", "--out", str(tmp_path)]
+    shown = CliRunner().invoke(app, command, catch_exceptions=False).output
     for part in PARTS:
         assert part.name in shown
-    assert not (tmp_path / "runs").exists()
+    assert "min in all" in shown or "h in all" in shown
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_scenes_must_be_named(tmp_path: Path) -> None:
+    for arguments in ([], ["--smoke", "--train", "castle"]):
+        result = CliRunner().invoke(app, ["reproduce", "--out", str(tmp_path), *arguments])
+        assert result.exit_code == 2
+        assert "--data, --train" in result.output
 
 
 def test_render_needs_nothing_but_the_folder(report: Path) -> None:

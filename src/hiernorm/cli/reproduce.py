@@ -42,6 +42,12 @@ PRIOR = 120.0
     show_default=True,
     help="Plain weights: the package's, a file, 'liberty' or 'hardnet++'.",
 )
+@click.option(
+    "--budget",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Seconds of one method in one of the ten runs: what is slower than 200 queries in that "
+    "time searches fewer per run, and others in the next  [1]",
+)
 @click.option("--smoke", is_flag=True, help="All of it in minutes, on embedded photographs.")
 @click.option("--list", "only_list", is_flag=True, help="Show the parts and their time, no more.")
 @click.option("--force", is_flag=True, help="Repeat runs that are finished.")
@@ -55,6 +61,7 @@ def reproduce(
     out: Path,
     recipe: str | None,
     baseline: str,
+    budget: float | None,
     smoke: bool,
     only_list: bool,
     force: bool,
@@ -69,15 +76,14 @@ def reproduce(
     file there; what is finished is not repeated, so an interrupted reproduction goes on where it
     was. Searches are timed with one thread; --threads is for networks and training.
 
-    With the official scenes and weights (hiernorm data fetch):
-
-        hiernorm reproduce --data ROOT --train notredame_2007 --test trevi halfdome
-        --baseline liberty
+    The paper's own setting, once `hiernorm data download` has fetched the official scenes:
+    --train notredame_2007 --test trevi halfdome --baseline liberty
     """
-    run = import_extra("hiernorm.reproduce.run", extra="test")
-    render = import_extra("hiernorm.reproduce.render", extra="test")
+    run = import_extra("hiernorm.reproduce.run", extra="reproduce")
+    render = import_extra("hiernorm.reproduce.render", extra="reproduce")
     if not only_render:
-        options = _options(data, train, tests, out, recipe, baseline, smoke, force, threads, seed)
+        scenes = _find_scenes(data, train, tests, out, smoke, only_list)
+        options = _options(scenes, out, recipe, baseline, budget, smoke, force, threads, seed)
         if only_list:
             _show_list(options)
             return
@@ -87,33 +93,51 @@ def reproduce(
     click.echo(f"report: {page}")
 
 
-def _options(
+def _find_scenes(
     data: Path | None,
     train: str | None,
     tests: tuple[str, str] | None,
     out: Path,
-    recipe: str | None,
-    baseline: str,
     smoke: bool,
-    force: bool,
-    threads: int,
-    seed: int,
-) -> Options:
-    """Put the options together; a smoke run brings its own data."""
-    from hiernorm.reproduce.options import Options
-    from hiernorm.reproduce.sizes import FULL, SMOKE
+    only_list: bool,
+) -> tuple[Path, str, tuple[str, str]]:
+    """The folder of scenes, the one to train on and those to test on; made for a smoke run.
 
+    A list needs no more than names, any if none are given.
+    """
     if smoke:
         if data or train or tests:
             raise click.UsageError("--smoke brings its own scenes: give no --data, --train, --test")
         from hiernorm.reproduce.smoke import SCENES, make_scenes
 
-        data = out / "cache" / "scenes"
-        make_scenes(data)
-        train, *rest = SCENES
-        tests = (rest[0], rest[1])
+        folder = out / "cache" / "scenes"
+        if not only_list:
+            make_scenes(folder)
+        return folder, SCENES[0], (SCENES[1], SCENES[2])
+    if only_list and data is None:
+        return Path(), train or "TRAIN", tests or ("TEST1", "TEST2")
     if data is None or train is None or not tests:
         raise click.UsageError("give --data, --train and --test, or --smoke")
+    return data, train, tests
+
+
+def _options(
+    scenes: tuple[Path, str, tuple[str, str]],
+    out: Path,
+    recipe: str | None,
+    baseline: str,
+    budget: float | None,
+    smoke: bool,
+    force: bool,
+    threads: int,
+    seed: int,
+) -> Options:
+    """Put the options together."""
+    from hiernorm.reproduce.options import Options
+    from hiernorm.reproduce.sizes import FULL, SMOKE
+
+    data, train, tests = scenes
+    size = SMOKE if smoke else FULL
     return Options(
         data=data,
         train=train,
@@ -121,7 +145,7 @@ def _options(
         out=out,
         recipe=recipe or ("turned" if smoke else "paper"),
         baseline=baseline,
-        size=SMOKE if smoke else FULL,
+        size=size if budget is None else size.within(budget),
         seed=seed,
         threads=threads,
         force=force,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hiernorm.bench.cases import Scale
 
@@ -48,13 +48,23 @@ class Size:
     queries: int = 200
     runs: int = 10
     more_queries: int = 1_000
-    seconds: float = 0.4
-    slow_seconds: float = 8.0
+    seconds: float = 1.0
+    slow_seconds: float = 20.0
     rounds: int = 1_000
     epochs: int | None = None
     batches: tuple[int, ...] = (32, 256)
     head_epochs: int = 2
     head_views: int = 2
+
+    def within(self, seconds: float) -> Size:
+        """The same with another time for one method in one run.
+
+        Examples
+        --------
+        >>> FULL.within(0.5).slow_seconds
+        10.0
+        """
+        return replace(self, seconds=seconds, slow_seconds=SLOW * seconds)
 
     @property
     def scale(self) -> Scale:
@@ -69,6 +79,9 @@ class Size:
             slow_seconds=self.slow_seconds,
         )
 
+
+SLOW = 20
+"""A method may take so many times the seconds of one run in all runs together."""
 
 FULL = Size("full")
 SMOKE = Size(
