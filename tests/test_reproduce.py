@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import doctest
+import importlib
 import json
+import pkgutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +21,7 @@ pytest.importorskip("skimage", reason="needs hiernorm[test]")
 import torch
 
 import hiernorm
+import hiernorm.reproduce
 from hiernorm.learn.network import HNHardNet
 from hiernorm.learn.phototour import PhotoTour
 from hiernorm.learn.rotate import embed_all, rotate_network
@@ -199,3 +203,10 @@ def test_options_refuse_what_cannot_be_reproduced(options: Options) -> None:
         replace(options, recipe="guess")
     with pytest.raises(ValueError, match="two others to test on, got first and first, second"):
         replace(options, train="first")
+
+
+def test_examples_in_docstrings_are_true() -> None:
+    modules = pkgutil.walk_packages(hiernorm.reproduce.__path__, "hiernorm.reproduce.")
+    results = [doctest.testmod(importlib.import_module(module.name)) for module in modules]
+    assert sum(result.attempted for result in results) > 20
+    assert sum(result.failed for result in results) == 0

@@ -154,46 +154,41 @@ def _draw_sizes(findings: Findings, path: Path) -> bool:
 
 
 def _draw_rotation(findings: Findings, path: Path) -> bool:
+    found = {name: findings.get(f"rotation/{name}") for name in findings.tests}
+    known = {name: result for name, result in found.items() if result is not None}
+    if not known:
+        return False
     figure, (energy, left) = make_figure(2)
-    drawn = False
-    for name in findings.tests:
-        found = findings.get(f"rotation/{name}")
-        if found is None:
-            continue
-        drawn = True
-        majors = [row["major"] for row in found["rows"]]
-        energy.plot(majors, [row["energy"] for row in found["rows"]], marker="o", label=name)
-        shares = [row["lossless_share_real_arithmetic"] for row in found["rows"]]
+    for name, result in known.items():
+        majors = [row["major"] for row in result["rows"]]
+        energy.plot(majors, [row["energy"] for row in result["rows"]], marker="o", label=name)
+        shares = [row["lossless_share_real_arithmetic"] for row in result["rows"]]
         left.plot(majors, shares, marker="o", label=f"{name}, lossless PCA")
-        share = found["hn"]["matched"]
+        share = result["hn"]["matched"]
         left.plot(RECOMMENDED[0], share, "*", markersize=12, label=f"{name}, HN alpha=1/8")
     energy.plot([0, 128], [0, 1], ":", color=GREY, label="evenly spread")
     energy.set(xlabel="components", ylabel="share of energy", xlim=(0, 70), ylim=(0, 1))
     left.set(yscale="log", xlabel="K", ylabel="share of entries left")
     for axes in (energy, left):
         axes.legend(fontsize="small")
-    if drawn:
-        figure.savefig(path, dpi=DPI)
-    return drawn
+    figure.savefig(path, dpi=DPI)
+    return True
 
 
 def _draw_soft(findings: Findings, path: Path) -> bool:
+    found = {name: findings.get(f"soft/{name}") for name in findings.tests}
+    known = {name: result["rows"] for name, result in found.items() if result is not None}
+    if not known:
+        return False
     figure, (shares, speeds) = make_figure(2)
-    drawn = False
-    for name in findings.tests:
-        found = findings.get(f"soft/{name}")
-        if found is None:
-            continue
-        drawn = True
-        betas = [row["beta"] for row in found["rows"]]
-        shares.plot(betas, [row["recall"] for row in found["rows"]], "o-", label=f"recall, {name}")
-        proved = [row["proved"] for row in found["rows"]]
-        shares.plot(betas, proved, "s--", label=f"proved exact, {name}")
-        speeds.plot(betas, [row["speedup"] for row in found["rows"]], "o-", label=name)
+    for name, rows in known.items():
+        betas = [row["beta"] for row in rows]
+        shares.plot(betas, [row["recall"] for row in rows], "o-", label=f"recall, {name}")
+        shares.plot(betas, [row["proved"] for row in rows], "s--", label=f"proved exact, {name}")
+        speeds.plot(betas, [row["speedup"] for row in rows], "o-", label=name)
     shares.set(xlabel="beta", ylabel="share of queries")
     speeds.set(xlabel="beta", ylabel="times the speed of brute force")
     for axes in (shares, speeds):
         axes.legend(fontsize="small")
-    if drawn:
-        figure.savefig(path, dpi=DPI)
-    return drawn
+    figure.savefig(path, dpi=DPI)
+    return True

@@ -7,7 +7,7 @@ from functools import partial
 from hiernorm.bench.cases import RECOMMENDED
 from hiernorm.learn.evaluate import judge_description
 from hiernorm.learn.measures import major_energy
-from hiernorm.reproduce.measure import describe_database, phase2_shares
+from hiernorm.reproduce.measure import describe_database, measure_phase2
 from hiernorm.reproduce.store import Result
 from hiernorm.reproduce.work import Part, Run, Work
 
@@ -35,7 +35,7 @@ def _measure(work: Work, name: str, how: str) -> Result:
     )
     return {
         "database": describe_database(data),
-        "phase2": phase2_shares(data, RECOMMENDED, size.more_queries),
+        "phase2": measure_phase2(data, RECOMMENDED, size.more_queries),
         "energy": major_energy(found.features, RECOMMENDED[0]),
         "fpr95": quality.fpr95,
     }

@@ -11,7 +11,7 @@ from hiernorm.bench.cases import RECOMMENDED
 from hiernorm.learn.describers import Description
 from hiernorm.learn.evaluate import judge_description
 from hiernorm.reference import Float32Array, Float64Array
-from hiernorm.reproduce.measure import phase2_shares
+from hiernorm.reproduce.measure import measure_phase2
 from hiernorm.reproduce.sources import scene_source
 from hiernorm.reproduce.store import Result
 from hiernorm.reproduce.work import Part, Run, Work
@@ -61,7 +61,7 @@ def _measure(work: Work, name: str) -> Result:
     hn = work.warehouse.build(name, made, size.section_entries)
     return {
         "rows": rows,
-        "hn": phase2_shares(hn, RECOMMENDED, size.queries),
+        "hn": measure_phase2(hn, RECOMMENDED, size.queries),
         "point": RECOMMENDED,
     }
 
