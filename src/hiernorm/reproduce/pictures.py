@@ -106,9 +106,14 @@ def _draw_pareto(findings: Findings, path: Path) -> bool:
         axes.set(xscale="log", yscale="log", xlabel="times the speed of brute force")
         axes.set_ylabel("FPR@95")
         axes.set_title(f"{load_paper()['scenes'][scene]} (paper) / {findings.tests[scene]} (ours)")
-        axes.legend(fontsize="x-small")
+        _put_legend_below(axes)
     figure.savefig(path, dpi=DPI)
     return True
+
+
+def _put_legend_below(axes: Any) -> None:
+    """Where many lines leave no room inside."""
+    axes.legend(fontsize="x-small", loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=3)
 
 
 def _draw_plain(findings: Findings, scene: int, axes: Any) -> None:
@@ -148,7 +153,7 @@ def _draw_sizes(findings: Findings, path: Path) -> bool:
             axes.plot(*zip(*printed, strict=True), "-.", color=shade, label=label)
     axes.set(xscale="log", yscale="log", xlabel="entries")
     axes.set_ylabel("times the speed of brute force")
-    axes.legend(fontsize="x-small")
+    _put_legend_below(axes)
     figure.savefig(path, dpi=DPI)
     return True
 
