@@ -30,6 +30,7 @@ from hiernorm.reproduce.databases import Warehouse
 from hiernorm.reproduce.holdout import split_scene
 from hiernorm.reproduce.options import Options
 from hiernorm.reproduce.parts.layout import _count_evaluated
+from hiernorm.reproduce.run import run_parts
 from hiernorm.reproduce.sizes import SMOKE
 from hiernorm.reproduce.sources import photo_source, scene_source, turned_source
 from hiernorm.reproduce.store import Store
@@ -151,6 +152,18 @@ def test_papers_recipe_trains_and_does_not_train_twice(options: Options) -> None
     again = Workshop(paper).make((16, 1 / 8))
     assert log.stat().st_mtime_ns == before
     assert again.body.weights == variant.body.weights
+
+
+def test_training_of_other_settings_is_not_taken_for_this_one(options: Options) -> None:
+    paper = replace(options, recipe="paper", out=options.out.parent / "paper")
+    Workshop(paper).make((16, 1 / 8))
+    with pytest.raises(ValueError, match="a training of other settings"):
+        Workshop(replace(paper, seed=1)).make((16, 1 / 8))
+
+
+def test_parts_that_do_not_exist_are_named(options: Options) -> None:
+    with pytest.raises(ValueError, match="no part 'tables': there are data, quality"):
+        run_parts(options, None, only=("tables",))
 
 
 def test_features_are_computed_once(options: Options) -> None:

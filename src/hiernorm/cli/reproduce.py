@@ -50,6 +50,7 @@ PRIOR = 120.0
 )
 @click.option("--smoke", is_flag=True, help="All of it in minutes, on embedded photographs.")
 @click.option("--list", "only_list", is_flag=True, help="Show the parts and their time, no more.")
+@click.option("--only", multiple=True, metavar="PART", help="Of --list; may be repeated.")
 @click.option("--force", is_flag=True, help="Repeat runs that are finished.")
 @click.option("--render", "only_render", is_flag=True, help="Write the report in --out again.")
 @click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True)
@@ -64,6 +65,7 @@ def reproduce(
     budget: float | None,
     smoke: bool,
     only_list: bool,
+    only: tuple[str, ...],
     force: bool,
     only_render: bool,
     threads: int,
@@ -88,7 +90,7 @@ def reproduce(
             _show_list(options)
             return
         with _Bars() as bars:
-            run.run_parts(options, bars)
+            run.run_parts(options, bars, only)
     page = render.render_report(out)
     click.echo(f"report: {page}")
 

@@ -75,6 +75,20 @@ class Findings:
         speeds = {} if found is None else speeds_of(found)
         return next((s for (f, _), s in speeds.items() if f == family), None)
 
+    def queries_per_run(self, family: str) -> str:
+        """How many queries one run of Table 3 timed, the fewest and the most."""
+        counts = [
+            row["queries"]
+            for record in self.records
+            if record["name"].startswith("speed/")
+            for row in record["result"]["measurements"]
+            if row["family"] == family
+        ]
+        if not counts:
+            return "none"
+        low, high = min(counts), max(counts)
+        return str(low) if low == high else f"{low} to {high}"
+
     def phase2(self, point: Point, scene: int, queries: str = "matched") -> float | None:
         """The Phase-2 share in Table 3's setting."""
         found = self.get(f"speed/{self.tests[scene]}-{slug(point)}")

@@ -153,8 +153,9 @@ def _load(findings: Findings) -> str:
 
 
 def _window(findings: Findings) -> str:
-    found = findings.get("data/variants")
-    return "not run" if found is None else f"OpenCV's, window {found['sift_window']} of 64 pixels"
+    found = findings.get(f"quality/{findings.tests[0]}-sift")
+    window = None if found is None else found["model"].rpartition("-")[2]
+    return "not run" if window is None else f"OpenCV's, window {window} of 64 pixels"
 
 
 def claims(findings: Findings) -> Section:

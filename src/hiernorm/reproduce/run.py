@@ -29,7 +29,7 @@ class Progress(Protocol):
         """Note a run that is done, and the seconds it took; None if it was finished before."""
 
 
-def run_parts(options: Options, progress: Progress) -> None:
+def run_parts(options: Options, progress: Progress, only: tuple[str, ...] = ()) -> None:
     """Run all that is not finished; each result is on disk as soon as it is there.
 
     Parameters
@@ -38,11 +38,16 @@ def run_parts(options: Options, progress: Progress) -> None:
         What to reproduce, and where to.
     progress
         Hears of every run.
+    only
+        Names of the parts to run; all if there are none.
     """
+    if unknown := set(only) - {part.name for part in PARTS}:
+        names = ", ".join(part.name for part in PARTS)
+        raise ValueError(f"no part {unknown.pop()!r}: there are {names}")
     # Threads of its own would disturb what is timed beside it.
     import_extra("cv2", extra="vision").setNumThreads(options.threads)
     work = Work(options, progress.say)
-    plan = plan_parts(work)
+    plan = [(part, runs) for part, runs in plan_parts(work) if not only or part.name in only]
     write_atomically(
         options.out / SETTINGS, (json.dumps(options.settings(), indent=1) + "\n").encode()
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import resources
@@ -75,14 +76,18 @@ class Workshop:
     ----------
     options
         Scenes, baseline and recipe.
+    say
+        Hears of every step of training.
     """
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: Options, say: Callable[[str], None] = lambda doing: None) -> None:
         self._options = options
+        self._say = say
         self._folder = options.out / "variants"
         self._cache = options.out / "cache"
         self._bodies: dict[Path, Body] = {}
         self._turns: dict[int, Float64Array] = {}
+        self._trained: dict[str, Variant] = {}
 
     @cached_property
     def plain(self) -> Variant:
@@ -110,7 +115,15 @@ class Workshop:
         return self.train(point_name(point), point)
 
     def train(self, name: str, point: Point, **changes: Any) -> Variant:
-        """Train a variant from the baseline, or finish a training that was interrupted."""
+        """Train a variant from the baseline, or finish a training that was interrupted.
+
+        ``changes`` are to the settings of the paper's recipe.
+        """
+        if name not in self._trained:
+            self._trained[name] = self._train(name, point, changes)
+        return self._trained[name]
+
+    def _train(self, name: str, point: Point, changes: dict[str, Any]) -> Variant:
         major, alpha = point
         out = self._folder / name.replace("/", "_")
         settings = Settings(
@@ -124,9 +137,17 @@ class Workshop:
         settings = replace(settings, **changes)
         torch.set_num_threads(self._options.threads)
         sets = load_sets(settings)
-        state = out / STATE
-        run = Run.load(out) if state.exists() else Run.start(settings, sets[0])
-        if not train_network(run, sets, out, _Silence()):
+        if self._options.force or not (out / STATE).exists():
+            run = Run.start(settings, sets[0])
+        else:
+            run = Run.load(out)
+            # The report's folder may have moved; all else must be as it would be now.
+            if replace(run.settings, data=settings.data, init=settings.init) != settings:
+                raise ValueError(
+                    f"{out} has a training of other settings: remove it, choose another --out, or "
+                    "repeat everything with --force"
+                )
+        if not train_network(run, sets, out, _Teller(name, self._say)):
             raise KeyboardInterrupt
         return Variant(name, self._body(out / MODEL), point)
 
@@ -145,17 +166,29 @@ class Workshop:
         write_atomically(log, (json.dumps({**record, "alpha": point[1]}) + "\n").encode())
         return variant
 
+    def read_log(self, name: str) -> list[dict[str, Any]]:
+        """The records of a variant's log."""
+        text = (self._folder / name.replace("/", "_") / LOG).read_text(encoding="utf-8")
+        return [json.loads(line) for line in text.splitlines()]
+
     def _body(self, weights: Path) -> Body:
         if weights not in self._bodies:
             self._bodies[weights] = Body(weights, self._cache, self._options.threads)
         return self._bodies[weights]
 
 
-class _Silence:
-    """Training is part of a run whose own progress is shown."""
+class _Teller:
+    """Tells how far a training is."""
+
+    def __init__(self, name: str, say: Callable[[str], None]) -> None:
+        self._name = name
+        self._say = say
 
     def step(self, run: Run, steps: int) -> None:
-        """Hear of a step."""
+        """Tell of a step."""
+        epochs = run.settings.total_epochs
+        doing = f"epoch {run.epoch + 1} of at most {epochs}, step {run.step:,} of {steps:,}"
+        self._say(f"training {self._name}: {doing}")
 
     def epoch(self, run: Run) -> None:
-        """Hear of an epoch."""
+        """Hear of an epoch; its log has it."""

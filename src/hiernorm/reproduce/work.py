@@ -33,7 +33,7 @@ class Work:
 
     def __post_init__(self) -> None:
         options = self.options
-        self.workshop = Workshop(options)
+        self.workshop = Workshop(options, lambda doing: self.say(doing))
         self.warehouse = Warehouse(options, lambda doing: self.say(doing))
         self.store = Store(options.out / "runs", options.settings(), options.force)
 
