@@ -74,7 +74,7 @@ def _draw_alpha(findings: Findings, path: Path) -> bool:
                 axes.axhline(quality.fpr95, linestyle=style, color="black", label=f"{what}, ours")
         axes.set(yscale="log", xlabel="alpha", ylabel="FPR@95")
         axes.set_title(f"{load_paper()['scenes'][scene]} (paper) / {findings.tests[scene]} (ours)")
-        axes.legend(fontsize="small")
+        _put_legend_below(axes)
     figure.savefig(path, dpi=DPI)
     return True
 
@@ -175,7 +175,7 @@ def _draw_rotation(findings: Findings, path: Path) -> bool:
     energy.set(xlabel="components", ylabel="share of energy", xlim=(0, 70), ylim=(0, 1))
     left.set(yscale="log", xlabel="K", ylabel="share of entries left")
     for axes in (energy, left):
-        axes.legend(fontsize="small")
+        _put_legend_below(axes)
     figure.savefig(path, dpi=DPI)
     return True
 
@@ -194,6 +194,6 @@ def _draw_soft(findings: Findings, path: Path) -> bool:
     shares.set(xlabel="beta", ylabel="share of queries")
     speeds.set(xlabel="beta", ylabel="times the speed of brute force")
     for axes in (shares, speeds):
-        axes.legend(fontsize="small")
+        _put_legend_below(axes)
     figure.savefig(path, dpi=DPI)
     return True
