@@ -20,7 +20,18 @@ COPY_SIZES = (1 << 20, 8 << 20, 64 << 20)
 """Bytes that are copied to see what the memory gives: the codes of 65,536, 500,000 and 4,000,000
 entries at K=16."""
 
-LIBRARIES = ("numpy", "faiss-cpu", "hnswlib", "usearch", "threadpoolctl", "matplotlib")
+LIBRARIES = (
+    "numpy",
+    "faiss-cpu",
+    "hnswlib",
+    "usearch",
+    "threadpoolctl",
+    "matplotlib",
+    "torch",
+    "onnxruntime",
+    "opencv-python-headless",
+    "scikit-learn",
+)
 
 
 def describe_machine() -> dict[str, Any]:

@@ -34,6 +34,9 @@ class Method(Protocol):
     def build(self, database: Float32Array, seed: int) -> None:
         """Index the database."""
 
+    def nbytes(self) -> int | None:
+        """Bytes that the index holds, or None where the library does not tell."""
+
     def prepare(self, group: Group) -> Search:
         """Set what searches of this group need; return the function that runs one call."""
 
@@ -53,6 +56,10 @@ class OwnEngine:
         major, alpha = self._point if self._point is not None else (None, None)
         self.index = hiernorm.Index(database.shape[1], major=major, alpha=alpha, engine=self.family)
         self.index.add(database)
+
+    def nbytes(self) -> int:
+        """Bytes of entries, codes and tables."""
+        return self.index.nbytes
 
     def hits(self, queries: Float32Array, group: Group) -> hiernorm.Hits:
         """Search and return the whole answer: ids, scores and certificate."""
@@ -81,6 +88,9 @@ class FaissFlat:
         self._index = self._faiss.IndexFlatIP(database.shape[1])
         self._index.add(database)
 
+    def nbytes(self) -> None:
+        """Unknown."""
+
     def prepare(self, group: Group) -> Search:
         """Return a search that yields ids."""
         search, k = self._index.search, group.k
@@ -102,6 +112,9 @@ class FaissPanorama:
         """Copy the database and compute the norms of every level."""
         self._index = self._faiss.IndexFlatIPPanorama(database.shape[1], self._levels)
         self._index.add(database)
+
+    def nbytes(self) -> None:
+        """Unknown."""
 
     def prepare(self, group: Group) -> Search:
         """Return a search that yields ids."""
@@ -140,6 +153,10 @@ class Hnsw:
         """Build the shared graph."""
         self._graph.build(database, seed)
 
+    def nbytes(self) -> int:
+        """Bytes of vectors and links, as they would be written to a file."""
+        return int(self._graph.index.index_file_size())
+
     def prepare(self, group: Group) -> Search:
         """Set ef; return a search that yields ids."""
         index, k, threads = self._graph.index, group.k, group.threads
@@ -160,6 +177,9 @@ class UsearchExact:
     def build(self, database: Float32Array, seed: int) -> None:
         """Keep the matrix: there is nothing to build."""
         self._database = database
+
+    def nbytes(self) -> None:
+        """Unknown."""
 
     def prepare(self, group: Group) -> Search:
         """Return a search that yields ids, one row per query."""
@@ -185,6 +205,9 @@ class NumpyExact:
     def build(self, database: Float32Array, seed: int) -> None:
         """Keep the matrix: there is nothing to build."""
         self._database = database
+
+    def nbytes(self) -> None:
+        """Unknown."""
 
     def prepare(self, group: Group) -> Search:
         """Return a search that yields ids, one query at a time unless it is a batch."""

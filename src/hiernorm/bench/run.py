@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
@@ -71,10 +71,10 @@ def run(options: Options, progress: Progress) -> Report:
         missing=methods.missing_peers(),
     )
     bystanders = Bystanders()
-    progress.start(sum(_CaseRun.cost(case, options) for case in cases))
+    progress.start(sum(CaseRun.cost(case, options) for case in cases))
     for case in cases:
         progress.say(f"{case.name}: data")
-        _CaseRun(case, options, *load(case), report, progress).run()
+        CaseRun(case, options, *load(case), report, progress).run()
     report.goals = check_goals(report)
     report.machine["share_of_other_processes"] = bystanders.share()
     return report
@@ -93,8 +93,11 @@ def _plan(
     return cases, lambda case: data.normalise(rows, case)
 
 
-class _CaseRun:
-    """One case: the steps share its vectors, its built methods and the true answer."""
+class CaseRun:
+    """One case: the steps share its vectors, its built methods and the true answer.
+
+    ``groups`` are the ways of searching to time; by default those that the benchmark plans.
+    """
 
     def __init__(
         self,
@@ -104,6 +107,7 @@ class _CaseRun:
         queries: Float32Array,
         report: Report,
         progress: Progress,
+        groups: Sequence[Group] | None = None,
     ) -> None:
         self.case = case
         self.options = options
@@ -111,6 +115,7 @@ class _CaseRun:
         self.queries = queries
         self.report = report
         self.progress = progress
+        self.groups = plan_groups(case, options.threads) if groups is None else groups
         self.engines = methods.own_engines(case)
         self.methods: list[Method] = [*self.engines, *methods.peer_methods(case)]
 
@@ -128,7 +133,7 @@ class _CaseRun:
         self.progress.advance((2 if self.case.peers else 1) * _size_weight(self.case))
         step = _size_weight(self.case) / self.options.scale.rounds
         timed = self.methods if self.case.peers else self.methods[1:]
-        for group in plan_groups(self.case, self.options.threads):
+        for group in self.groups:
             self.progress.say(f"{self.case.name}: {group.name}")
             timings = measure_group(
                 timed,
@@ -154,16 +159,14 @@ class _CaseRun:
                 start = time.perf_counter()
                 method.build(self.database, self.options.seed)
                 seconds = time.perf_counter() - start
-            memory = None
-            if isinstance(method, OwnEngine):
-                memory = method.index.nbytes / self.database.nbytes
+            memory = method.nbytes()
             self.report.builds.append(
                 Build(
                     **self._labels(),
                     family=method.family,
                     method=method.index_name,
                     seconds=seconds,
-                    memory_ratio=memory,
+                    memory_ratio=None if memory is None else memory / self.database.nbytes,
                 )
             )
 

@@ -18,6 +18,7 @@ from hiernorm.cli.explore import explore
 from hiernorm.cli.info import info
 from hiernorm.cli.locate import locate_command
 from hiernorm.cli.match import match
+from hiernorm.cli.reproduce import reproduce
 from hiernorm.cli.train import train
 from hiernorm.storage.errors import (
     DamagedError,
@@ -102,6 +103,7 @@ for command in (
     data,
     train,
     evaluate,
+    reproduce,
     completion,
 ):
     app.add_command(command)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from hiernorm.learn.describers import Describer
+from hiernorm.learn.describers import Describer, Description
 from hiernorm.learn.measures import (
     Roc,
     bootstrap_fpr95,
@@ -76,7 +76,13 @@ def evaluate_scene(
     rounds, seed
         Of the bootstrap; the seed also chooses the queries of the Phase-2 measurement.
     """
-    found = describer(scene.patches)
+    return judge_description(scene, describer.name, describer(scene.patches), rounds, seed)
+
+
+def judge_description(
+    scene: PhotoTour, name: str, found: Description, rounds: int = 1000, seed: int = 0
+) -> Result:
+    """Evaluate descriptors of a scene's patches that are there already, under a name."""
     distances = pair_distances(found.descriptors, scene.pairs)
     roc = compute_roc(distances, scene.pairs.matching)
     samples = bootstrap_fpr95(distances, scene.pairs, scene.points, rounds, seed)
@@ -90,7 +96,7 @@ def evaluate_scene(
         )
     return Result(
         scene=scene.scene,
-        model=describer.name,
+        model=name,
         pairs=len(scene.pairs),
         fpr95=roc.fpr95,
         bootstrap_mean=float(samples.mean()),

@@ -14,7 +14,7 @@ LOWEST_RATE = 1e-4
 
 def draw_curves(history: Sequence[dict[str, Any]], path: Path) -> None:
     """Draw the losses and distances of each epoch into a PNG."""
-    figure, (losses, distances) = _figure(2)
+    figure, (losses, distances) = make_figure(2)
     held_out = [e["validation_loss"] for e in history]
     losses.plot([e["epoch"] for e in history], held_out, label="points held out")
     history = [e for e in history if e["epoch"] > 0]
@@ -33,7 +33,7 @@ def draw_curves(history: Sequence[dict[str, Any]], path: Path) -> None:
 def draw_rocs(results: Sequence[Result], path: Path) -> None:
     """Draw the ROC curves of each scene side by side into a PNG."""
     scenes = list(dict.fromkeys(r.scene for r in results))
-    figure, panels = _figure(len(scenes))
+    figure, panels = make_figure(len(scenes))
     for scene, axes in zip(scenes, panels, strict=True):
         for result in (r for r in results if r.scene == scene):
             false, true = result.curve
@@ -45,7 +45,7 @@ def draw_rocs(results: Sequence[Result], path: Path) -> None:
     figure.savefig(path, dpi=150)
 
 
-def _figure(panels: int) -> tuple[Any, Any]:
+def make_figure(panels: int) -> tuple[Any, Any]:
     """Return a figure that needs no display, and its axes side by side."""
     figure = import_extra("matplotlib.figure", extra="evaluate").Figure(
         figsize=(5.5 * panels, 4.5), layout="constrained"

@@ -1,0 +1,54 @@
+"""A claim, and how its verdict follows from checks that were made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+HOLDS = "holds"
+IN_PART = "holds in part"
+FAILS = "does not hold here"
+UNKNOWN = "not run"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim of the paper.
+
+    Attributes
+    ----------
+    place, says
+        Where it stands, and what it says.
+    verdict
+        One of the four above.
+    evidence
+        Figures of ours.
+    past
+        Where ours goes past the paper; may be empty.
+    """
+
+    place: str
+    says: str
+    verdict: str
+    evidence: str
+    past: str = ""
+
+
+def judge(checks: Sequence[bool]) -> str:
+    """The verdict: all checks, some of them, none, or none made.
+
+    Examples
+    --------
+    >>> judge([True, True]), judge([True, False]), judge([False]), judge([])
+    ('holds', 'holds in part', 'does not hold here', 'not run')
+    """
+    if not checks:
+        return UNKNOWN
+    if all(checks):
+        return HOLDS
+    return IN_PART if any(checks) else FAILS
+
+
+def count(checks: Sequence[bool]) -> str:
+    """How many checks passed, in words."""
+    return f"{sum(checks)} of {len(checks)}"
