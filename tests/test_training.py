@@ -32,7 +32,7 @@ from hiernorm.learn import (
 )
 from hiernorm.learn.batches import augment_groups
 from hiernorm.learn.checkpoint import write_atomically
-from hiernorm.learn.losses import LEAST_SHARE, compare_hardest, compare_random, ranking_loss
+from hiernorm.learn.losses import compare_hardest, compare_random, ranking_loss
 from hiernorm.learn.run import STATE
 from hiernorm.learn.train import LOG, MODEL, learning_rate
 from patch_scenes import write_scene
@@ -253,9 +253,9 @@ def test_the_ranking_loss_counts_negatives_nearer_than_positives() -> None:
     apart = torch.cdist(a, p)
     negatives = apart[points[:, None] != points[None, :]]
     counted = torch.stack([(negatives < d).double().mean() for d in apart.diagonal()])
-    expected = (counted + LEAST_SHARE).log().mean()
+    expected = (counted + 0.01).log().mean()
     # The count is smooth: steps are a few hundredths of a distance wide.
-    assert abs(ranking_loss(a, p, points) - expected) < 1.0
+    assert abs(ranking_loss(a, p, points, least_share=0.01) - expected) < 1.0
     nearer = torch.nn.functional.normalize(a + 0.1 * (p - a), dim=-1)
     assert ranking_loss(a, nearer, points) < ranking_loss(a, p, points)
 
@@ -311,6 +311,7 @@ def test_the_papers_recipe_is_the_default() -> None:
     ("changes", "message"),
     [
         ({"data": ()}, "at least one scene"),
+        ({"least_share": 0.0}, "least_share must lie between 0 and 1, got 0.0"),
         ({"loss": "softmax"}, "loss must be one of triplet, hardest, ranking, got 'softmax'"),
         ({"augment": ("blur",)}, "augment takes flips, turns, shifts, got 'blur'"),
         ({"batch": 1}, "batch must be at least 2"),

@@ -36,6 +36,7 @@ def parse_share(text: str) -> float:
 @click.option("--alpha", type=parse_share, help="The minor's share of energy [1/8].")
 @click.option("--init", metavar="WEIGHTS", help="File, 'liberty' or 'hardnet++'; else random.")
 @click.option("--loss", type=click.Choice(["triplet", "hardest", "ranking"]), help="[triplet]")
+@click.option("--least-share", type=float, help="Of the ranking loss [0.03].")
 @click.option("--margin", type=float, help="[1.0]")
 @click.option("--learning-rate", type=float, help="Of Adam [1e-4].")
 @click.option("--decay", type=click.Choice(["none", "linear", "cosine"]), help="[none]")

@@ -70,7 +70,7 @@ class Objective:
 
     def _judge(self, descriptors: Sequence[Tensor], points: Tensor, distances: Distances) -> Tensor:
         if self._settings.loss == "ranking":
-            return ranking_loss(descriptors[0], descriptors[1], points)
+            return ranking_loss(descriptors[0], descriptors[1], points, self._settings.least_share)
         return distances.margin_loss(self._settings.margin)
 
     def _compare(self, descriptors: Sequence[Tensor], points: Tensor) -> Distances:

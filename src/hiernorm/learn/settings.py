@@ -33,6 +33,8 @@ class Settings:
         ``"triplet"`` with a random negative, ``"hardest"`` in the batch (HardNet's own), or
         ``"ranking"``: how many of the batch's negatives lie nearer than a positive, which is what
         FPR@95 counts.
+    least_share
+        Of the ranking loss: shares of nearer negatives below this are good enough.
     margin, learning_rate, decay, batch
         Of the loss and of Adam; how the learning rate falls to zero; pairs per batch.
     epochs
@@ -66,6 +68,7 @@ class Settings:
     alpha: float = 1 / 8
     init: str = ""
     loss: str = "triplet"
+    least_share: float = 0.03
     margin: float = 1.0
     learning_rate: float = 1e-4
     decay: str = "none"
@@ -104,6 +107,8 @@ class Settings:
             raise ValueError(f"augment takes {', '.join(AUGMENTATIONS)}, got {unknown.pop()!r}")
         if self.batch < 2:
             raise ValueError(f"batch must be at least 2 pairs, got {self.batch}")
+        if not 0 < self.least_share < 1:
+            raise ValueError(f"least_share must lie between 0 and 1, got {self.least_share}")
         if not 0 < self.validation < 1:
             raise ValueError(f"validation must be a share between 0 and 1, got {self.validation}")
         if self.distill_weight and not self.teacher:
