@@ -1,7 +1,11 @@
-"""Stand-ins for the system calls of hiernorm.storage.files: ones that fail, ones that remember."""
+"""Stand-ins for the system calls of hiernorm.storage.files: ones that fail, ones that remember.
+
+None of them waits for the disk: what an fsync is good for is what they simulate.
+"""
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 from typing import Any
@@ -25,7 +29,7 @@ class FailingCalls:
             kind, failing, error = self._fails
             if (name, number) == (kind, failing):
                 raise OSError(error, os.strerror(error))
-            return real(*arguments)
+            return None if name == "fsync" else real(*arguments)
 
         return call
 
@@ -49,10 +53,12 @@ class Disk:
     """``os`` for one folder, and what would be left of it if the power failed now.
 
     A file keeps what it had at its last fsync, a folder the names it had at its own. What came
-    after may be there or not: ``remains`` builds the cases.
+    after may be there or not: ``remains`` builds the cases. The fsync of number ``failing`` fails.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, failing: int = -1) -> None:
+        self.fsyncs = 0
+        self._failing = failing
         self._folder = folder
         self._names = {
             file.name: _Inode(file.read_bytes()) for file in folder.iterdir() if file.name != "lock"
@@ -92,7 +98,9 @@ class Disk:
         return written
 
     def fsync(self, descriptor: int) -> None:
-        os.fsync(descriptor)
+        self.fsyncs += 1
+        if self.fsyncs - 1 == self._failing:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
         inode = self._open[descriptor]
         if inode is None:
             self._durable_names = dict(self._names)
@@ -119,12 +127,14 @@ class Disk:
         def torn(inode: _Inode) -> bytes:
             return inode.data[: (len(inode.durable) + len(inode.data)) // 2]
 
-        # Names need not reach the disk in the order in which they were given.
+        # Names need not reach the disk in the order in which they were given, or taken away.
         renamed = self._durable_names | {
             name: inode for name, inode in self._names.items() if name in self._durable_names
         }
+        removed = {n: inode for n, inode in self._durable_names.items() if n in self._names}
         return [
             {name: inode.durable for name, inode in renamed.items()},
+            {name: inode.durable for name, inode in removed.items()},
             {name: inode.durable for name, inode in self._durable_names.items()},
             {name: inode.durable for name, inode in self._names.items()},
             {name: torn(inode) for name, inode in self._names.items()},

@@ -130,6 +130,22 @@ def test_filters_that_make_no_sense_are_refused(path: Path) -> None:
     assert (db.search(QUERIES, where=[]).ids == -1).all()
 
 
+def test_soft_mode_says_how_far_off_it_can_be(path: Path) -> None:
+    x, queries = hn_rows(3000, 40, 8, ALPHA), hn_rows(20, 40, 8, ALPHA, seed=1)
+    db = hiernorm.Database.create(path, 40, major=8, alpha=ALPHA)
+    with small_segments(entries=4000):
+        for first in range(0, 3000, 1000):
+            db.add(x[first : first + 1000])
+    assert db.info()["segments"] > 1
+    hits = db.search(queries, 3, beta=0.01, where=lambda ids: ids % 3 != 0)
+    allowed = np.flatnonzero(np.arange(3000) % 3)
+    true_ids, true_scores = expected_hits(queries, x[allowed], 3, ids=allowed)
+    certificate = hits.certificate
+    assert not certificate.exact.all()
+    np.testing.assert_array_equal(hits.ids[certificate.exact], true_ids[certificate.exact])
+    assert (true_scores[:, -1] <= certificate.kth_score + certificate.gap).all()
+
+
 def test_an_empty_database_finds_nothing(path: Path) -> None:
     db = create(path)
     assert (db.search(QUERIES, 3).ids == -1).all()
@@ -334,9 +350,7 @@ def test_what_is_there_already_is_not_overwritten(path: Path, tmp_path: Path) ->
         create(path)
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "thesis.tex").write_text("all of it")
-    with raises_text(
-        FileExistsError, f"{tmp_path / 'other'} is not empty already: choose another folder"
-    ):
+    with raises_text(FileExistsError, f"{tmp_path / 'other'} is not empty: choose another folder"):
         create(tmp_path / "other")
     assert (tmp_path / "other" / "thesis.tex").read_text() == "all of it"
 

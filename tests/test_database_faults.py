@@ -141,6 +141,31 @@ def test_short_writes_are_continued(tmp_path: Path, change: str) -> None:
     assert db.verify().ok
 
 
+def _lay_out(path: Path, remains: dict[str, bytes]) -> hiernorm.Database:
+    path.mkdir()
+    for name, data in remains.items():
+        (path / name).write_bytes(data)
+    return hiernorm.Database.open(path)
+
+
+def _check_remains(folder: Path, disk: Disk, allowed: tuple[object, ...]) -> int:
+    """Whatever moment the power fails at; returns how many different cases there were."""
+    tried = set()
+    for number, moment in enumerate(disk.moments):
+        for remains in moment:
+            key = tuple(sorted((name, hash(data)) for name, data in remains.items()))
+            if key in tried:
+                continue
+            tried.add(key)
+            left = _lay_out(folder / "left", remains)
+            assert _state(left) in allowed, number
+            assert left.verify().ok
+            with mock.patch(FILES_OS, FailingCalls()):
+                assert left.add(vectors(5, 1), [77]) == 1
+            shutil.rmtree(folder / "left")
+    return len(tried)
+
+
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_failure_of_the_power_leaves_the_old_data_or_the_new(tmp_path: Path, change: str) -> None:
     """What no fsync has confirmed is gone, torn or there; names as well as contents."""
@@ -151,30 +176,52 @@ def test_a_failure_of_the_power_leaves_the_old_data_or_the_new(tmp_path: Path, c
     disk = Disk(tmp_path / "db")
     with mock.patch(FILES_OS, disk):
         make(db)
-    tried = set()
-    for number, moment in enumerate(disk.moments):
-        for remains in moment:
-            key = tuple(sorted((name, hash(data)) for name, data in remains.items()))
-            if key in tried:
-                continue
-            tried.add(key)
-            path = tmp_path / f"left{len(tried)}"
-            path.mkdir()
-            for name, data in remains.items():
-                (path / name).write_bytes(data)
-            left = hiernorm.Database.open(path)
-            assert _state(left) in (before, after), number
-            assert left.verify().ok
-            assert left.add(vectors(5, 1), [77]) == 1
-            shutil.rmtree(path)
-    assert len(tried) > 10
+    assert _check_remains(tmp_path, disk, (before, after)) > 10
     for remains in disk.moments[-1]:
-        path = tmp_path / "acknowledged"
-        path.mkdir()
-        for name, data in remains.items():
-            (path / name).write_bytes(data)
-        assert _state(hiernorm.Database.open(path)) == after
+        assert _state(_lay_out(tmp_path / "acknowledged", remains)) == after
+        shutil.rmtree(tmp_path / "acknowledged")
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_failure_of_the_power_after_one_of_the_disk(tmp_path: Path, change: str) -> None:
+    """An fsync fails, the next change goes on from there, and then the power fails."""
+    make, expect = CHANGES[change]
+    model = _prepared(tmp_path / "origin")
+    before, after = _ids_and_bytes(model), _ids_and_bytes(expect(model))
+    number = 0
+    while True:
+        path = tmp_path / f"fsync{number}"
+        shutil.copytree(tmp_path / "origin", path)
+        db = hiernorm.Database.open(path)
+        disk = Disk(path, failing=number)
+        with mock.patch(FILES_OS, disk):
+            try:
+                make(db)
+                break
+            except OSError:
+                db.upsert(vectors(6, 1), [5])
+        new = [vectors(6, 1)[0]]
+        with_five = [_ids_and_bytes({**state, 5: new[0]}) for state in (model, expect(model))]
+        _check_remains(tmp_path, disk, (before, after, *with_five))
         shutil.rmtree(path)
+        number += 1
+    assert number >= 3
+
+
+def test_files_of_others_are_left_alone(tmp_path: Path) -> None:
+    _prepared(tmp_path / "db")
+    for name in ("weights.safetensors", "notes.new", "x.spool", "segment-1-1.safetensors"):
+        (tmp_path / "db" / name).write_text("mine")
+        (tmp_path / "other").mkdir(exist_ok=True)
+        (tmp_path / "other" / name).write_text("mine")
+    db = hiernorm.Database.open(tmp_path / "db")
+    db.add(vectors(2, 3), [50, 51, 52])
+    db.compact()
+    with pytest.raises(FileExistsError, match="is not empty"):
+        db.snapshot(tmp_path / "other")
+    for folder in ("db", "other"):
+        found = [f.name for f in (tmp_path / folder).iterdir() if f.read_bytes() == b"mine"]
+        assert len(found) == 4
 
 
 def test_a_torn_manifest_is_never_believed(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from hiernorm.reference import Float32Array, Int64Array
 from hiernorm.storage import files
+from hiernorm.storage.manifest import SPOOL
 
 MEMORY_BYTES = 1 << 26
 """Rows beyond this go to a file."""
@@ -53,7 +54,7 @@ class Spool:
 
     def _spill(self) -> None:
         if self._path is None:
-            descriptor, name = tempfile.mkstemp(suffix=".spool", dir=self._folder)
+            descriptor, name = tempfile.mkstemp(SPOOL[1], SPOOL[0], self._folder)
             self._descriptor, self._path = descriptor, Path(name)
         for rows in self._rows:
             data = np.ascontiguousarray(rows).reshape(-1).view(np.uint8).data

@@ -13,8 +13,7 @@ from hiernorm.reference import Float32Array, Int64Array
 from hiernorm.settings import Settings
 from hiernorm.storage import files
 from hiernorm.storage.encoding import Progress, write_segment
-from hiernorm.storage.lock import LOCK
-from hiernorm.storage.manifest import MANIFEST, SegmentRecord
+from hiernorm.storage.manifest import SegmentRecord, is_ours
 from hiernorm.storage.segment import Segment
 from hiernorm.storage.spool import Spool
 from hiernorm.storage.state import State, View
@@ -163,7 +162,7 @@ class Transaction:
             files.sync_folder(self._folder)
         manifest.write(self._folder)
         state = State(manifest, views)
-        remove_leftovers(self._folder, state)
+        remove_leftovers(self._folder, state, durable=True)
         return state
 
     def _finish(self, part: Part) -> View:
@@ -176,10 +175,17 @@ class Transaction:
         return View(part.view.segment, record, pack(part.mask))
 
 
-def remove_leftovers(folder: Path, state: State) -> None:
-    """Remove files that no generation needs: of an old one, or of a writer that died."""
-    needed = state.manifest.file_names() | {MANIFEST, LOCK}
-    for path in folder.iterdir():
-        ours = path.suffix in (".safetensors", ".new", ".spool")
-        if ours and path.name not in needed:
-            files.remove_file(path)
+def remove_leftovers(folder: Path, state: State, *, durable: bool = False) -> None:
+    """Remove files that the newest generation does not need: old ones, those of a writer that died.
+
+    Unless the manifest of ``state`` is known to be ``durable``, that is seen to first: were it lost
+    with the power, the files of the one before it would be needed again.
+    """
+    needed = state.manifest.file_names()
+    leftovers = [
+        path for path in folder.iterdir() if is_ours(path.name) and path.name not in needed
+    ]
+    if leftovers and not durable:
+        files.sync_folder(folder)
+    for path in leftovers:
+        files.remove_file(path)

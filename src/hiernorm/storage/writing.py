@@ -19,7 +19,7 @@ from hiernorm.storage import files
 from hiernorm.storage.errors import DatabaseError
 from hiernorm.storage.insertion import Insertion, Report
 from hiernorm.storage.lock import LOCK, WriterLock
-from hiernorm.storage.manifest import MANIFEST, Manifest, Parameters, read_manifest
+from hiernorm.storage.manifest import MANIFEST, Manifest, Parameters, is_ours, read_manifest
 from hiernorm.storage.spool import Spool
 from hiernorm.storage.state import State, open_state
 from hiernorm.storage.tombstones import write_tombstones
@@ -149,10 +149,10 @@ def _write_new(folder: Path, manifest: Manifest, state: State | None = None) -> 
     folder.mkdir(parents=True, exist_ok=True)
     with WriterLock(folder, 0.0):
         # What an interrupted call leaves behind is no reason to refuse; the manifest comes last.
-        found = {entry.name for entry in folder.iterdir()} - {LOCK, MANIFEST + ".new"}
-        if MANIFEST in found or any(not name.endswith(".safetensors") for name in found):
-            what = "is a database" if MANIFEST in found else "is not empty"
-            raise FileExistsError(f"{folder} {what} already: choose another folder")
+        found = {entry.name for entry in folder.iterdir()} - {LOCK}
+        if not all(is_ours(name) for name in found):
+            what = "is a database already" if MANIFEST in found else "is not empty"
+            raise FileExistsError(f"{folder} {what}: choose another folder")
         for name in found:
             files.remove_file(folder / name)
         for view in () if state is None else state.views:
