@@ -124,7 +124,7 @@ function showAnswer(answer) {
     button.dataset.id = hit.id;
     button.title = `Show in ${hit.name}`;
     button.append(patchOf(hit.id, `Patch ${hit.id}`));
-    for (const text of [hit.score.toFixed(4), hit.name]) {
+    for (const text of [hit.score.toFixed(4), hit.name.split("/").at(-1)]) {
       const span = document.createElement("span");
       span.textContent = text;
       button.append(span);

@@ -34,17 +34,18 @@ export function drawPlot(svg, answer) {
   svg.append(make("text", { x: AREA.right, y: 235, "text-anchor": "end" }, "rank"));
   const points = curve.map(([rank, score]) => `${x(rank)},${y(score)}`).join(" ");
   svg.append(make("polyline", { class: "curve", points }));
-  drawLevel(svg, "threshold", certificate.kth_score, y, "had to be reached");
+  drawLevel(svg, "threshold", certificate.kth_score, y, "had to be reached", -4);
+  drawLevel(svg, "bound", certificate.skipped_bound, y, "no skipped one exceeds", 12);
   hits.forEach((hit, i) => {
     svg.append(make("circle", { class: "hit", cx: x(i + 1), cy: y(hit.score), r: 3.5 }));
   });
 }
 
-function drawLevel(svg, name, score, y, label) {
+function drawLevel(svg, name, score, y, label, shift) {
   if (score === null) return;
   svg.append(
     make("line", { class: name, x1: AREA.left, x2: AREA.right, y1: y(score), y2: y(score) }),
-    make("text", { x: AREA.right, y: y(score) - 4, "text-anchor": "end" },
+    make("text", { x: AREA.right, y: y(score) + shift, "text-anchor": "end" },
       `${label}: ${score.toFixed(4)}`),
   );
 }
