@@ -26,6 +26,9 @@ from hiernorm.reproduce.claims.claim import FAILS, HOLDS, IN_PART
 from hiernorm.reproduce.paper import load_paper
 from hiernorm.reproduce.plan import PARTS
 
+# The whole reproduction is the set-up of the first test: a minute, or many on a busy machine.
+pytestmark = pytest.mark.timeout(900)
+
 PAPER = Path(__file__).parents[1].parent / "shared" / "paper" / "tables.json"
 VERDICTS = {HOLDS, IN_PART, FAILS, "yes", "yes in part", "no"}
 

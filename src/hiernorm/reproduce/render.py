@@ -8,6 +8,7 @@ from statistics import mean
 
 from hiernorm.learn.checkpoint import write_atomically
 from hiernorm.reproduce.blocks import Rows, Section, Text, percent
+from hiernorm.reproduce.claims.claim import UNKNOWN
 from hiernorm.reproduce.claims.exactness import claim_exactness
 from hiernorm.reproduce.claims.quality import claim_quality
 from hiernorm.reproduce.claims.sizes import claim_sizes
@@ -166,6 +167,8 @@ def claims(findings: Findings) -> Section:
     summary = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
     rows = [
         [claim.place, claim.says, f"**{claim.verdict}**", claim.evidence, claim.past]
+        if claim.verdict != UNKNOWN
+        else [claim.place, claim.says, UNKNOWN, "", ""]
         for claim in found
     ]
     head = ["where", "the paper says", "verdict", "evidence", "past the paper"]
