@@ -21,11 +21,12 @@ SOURCES := pyproject.toml CMakeLists.txt \
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test bench bench-match study-photos sanitize emulate lint docs clean
+.PHONY: help demo test test-long fuzz bench bench-scale bench-filters bench-match study-photos \
+    sanitize emulate lint docs clean
 export PYTHON
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
 
 demo: $(STAMPS)/package $(STAMPS)/extra-demo ## From photos to exact neighbours, into demo/index.html
 	@$(BIN)/hiernorm demo $(ARGS)
@@ -33,8 +34,20 @@ demo: $(STAMPS)/package $(STAMPS)/extra-demo ## From photos to exact neighbours,
 test: $(STAMPS)/package $(STAMPS)/extra-test ## Run the tests
 	@$(BIN)/python -m pytest $(ARGS)
 
+test-long: $(STAMPS)/package $(STAMPS)/extra-test ## Run the tests that take minutes: crashes, processes
+	@$(BIN)/python -m pytest -m long --timeout 3600 $(ARGS)
+
+fuzz: $(STAMPS)/package $(STAMPS)/extra-fuzz ## Feed the reader of database files with what breaks readers
+	@$(BIN)/python tests/fuzz_header.py -max_total_time=60 $(ARGS)
+
 bench: $(STAMPS)/package $(STAMPS)/extra-bench ## Measure against other libraries, into results/
 	@$(BIN)/hiernorm bench --out results $(ARGS)
+
+bench-scale: $(STAMPS)/package $(STAMPS)/extra-bench ## Build, open and search a database of 5,000,000
+	@$(BIN)/python -m hiernorm.bench.scale $(ARGS)
+
+bench-filters: $(STAMPS)/package $(STAMPS)/extra-bench ## Filtered search against FAISS with an IDSelector
+	@$(BIN)/python -m hiernorm.bench.filters $(ARGS)
 
 bench-match: $(STAMPS)/package $(STAMPS)/extra-train ## Matching of two sets: time and peak memory
 	@$(BIN)/python benchmarks/match.py --out results/match $(ARGS)

@@ -100,7 +100,9 @@ void choose_steps(Fit& fit, const double* views, std::size_t count, double headr
 TileNorms measure_entry(const Fit& fit, const double* view, double view_error) {
     TileNorms norms;
     norms.norm = norm_of(view, fit.dim) + view_error;
-    if (fit.metric == Metric::kL2) norms.norm = std::hypot(norms.norm, fit.base_norm) * kRoundUp;
+    if (fit.metric == Metric::kL2) {
+        norms.norm = std::sqrt(norms.norm * norms.norm + fit.base_norm * fit.base_norm) * kRoundUp;
+    }
     norms.tail = norm_of(view + fit.major, fit.minor()) + view_error;
     return norms;
 }

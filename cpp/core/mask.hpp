@@ -24,7 +24,7 @@ class Mask {
 
     // Whether so few of `entries` are allowed that their scores cost less than a scan.
     bool sparse(std::size_t entries) const {
-        constexpr std::size_t kEntriesForOne = 256;
+        constexpr std::size_t kEntriesForOne = 128;
         return bits_ != nullptr && allowed_ <= entries / kEntriesForOne;
     }
 

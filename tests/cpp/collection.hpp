@@ -9,6 +9,7 @@
 #include "check.hpp"
 #include "expectations.hpp"
 #include "index.hpp"
+#include "level.hpp"
 #include "random.hpp"
 
 namespace hiernorm::testing {
@@ -130,9 +131,23 @@ struct Collection {
             for (std::size_t j = 0; j < dim; ++j) views[i * dim + j] /= norm;
         }
         Fit fit;
-        fit.dim = dim;
-        fit.major = major;
         fit.metric = metric;
+        fit.dim = dim + fit.levels();
+        fit.major = major + fit.levels();
+        if (metric == Metric::kL2) {
+            // Any centre and weight will do; the base norm is at least the root of the centre.
+            fit.centre = plain_dot(rows.data(), rows.data(), dim);
+            fit.base_norm = std::sqrt(fit.centre) * 1.01 + 1e-3;
+            fit.weight = 0.7 * fit.base_norm;
+            std::vector<double> levelled;
+            for (std::size_t i = 0; i < sample; ++i) {
+                const float* row = rows.data() + i * dim;
+                std::vector<double> view(views.data() + i * dim, views.data() + (i + 1) * dim);
+                add_entry_level(fit, plain_dot(row, row, dim), view);
+                levelled.insert(levelled.end(), view.begin(), view.end());
+            }
+            views = std::move(levelled);
+        }
         if (rotation) {
             fit.rotation = rotation->matrix;
             fit.rotation_error = rotation->error;

@@ -23,7 +23,21 @@ inline double plain_dot(const float* a, const float* b, std::size_t dim) {
     return lanes[0] + lanes[1];
 }
 
+// The squared distance in the same order; every step is rounded.
+inline double plain_distance(const float* a, const float* b, std::size_t dim) {
+    double lanes[16] = {};
+    for (std::size_t j = 0; j < dim; ++j) {
+        const double difference = double{a[j]} - double{b[j]};
+        lanes[j % 16] += difference * difference;
+    }
+    for (std::size_t l = 0; l < 8; ++l) lanes[l] += lanes[l + 8];
+    for (std::size_t l = 0; l < 4; ++l) lanes[l] += lanes[l + 4];
+    for (std::size_t l = 0; l < 2; ++l) lanes[l] += lanes[l + 2];
+    return lanes[0] + lanes[1];
+}
+
 inline double plain_score(Metric metric, const float* query, const float* row, std::size_t dim) {
+    if (metric == Metric::kL2) return 0.0 - plain_distance(query, row, dim);
     const double product = plain_dot(query, row, dim);
     if (metric == Metric::kInnerProduct) return product;
     return product /

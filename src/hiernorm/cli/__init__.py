@@ -1,4 +1,4 @@
-"""The command line: `hiernorm info`, `hiernorm demo`, `hiernorm bench`, `hiernorm data`."""
+"""The command line: `hiernorm --help` lists the commands."""
 
 from __future__ import annotations
 

@@ -7,7 +7,9 @@ from typing import Any
 import click
 
 import hiernorm
+from hiernorm.cli import database
 from hiernorm.cli.bench import bench
+from hiernorm.cli.completion import completion
 from hiernorm.cli.data import data
 from hiernorm.cli.demo import demo
 from hiernorm.cli.describe import describe
@@ -17,6 +19,42 @@ from hiernorm.cli.info import info
 from hiernorm.cli.locate import locate_command
 from hiernorm.cli.match import match
 from hiernorm.cli.train import train
+from hiernorm.storage.errors import (
+    DamagedError,
+    FormatVersionError,
+    LockedError,
+    NotADatabaseError,
+)
+
+
+class _Damaged(click.ClickException):
+    exit_code = 3
+
+
+class _Locked(click.ClickException):
+    exit_code = 4
+
+
+class _NoDatabase(click.ClickException):
+    exit_code = 5
+
+
+EXIT_KINDS: dict[type[Exception], type[click.ClickException]] = {
+    DamagedError: _Damaged,
+    LockedError: _Locked,
+    NotADatabaseError: _NoDatabase,
+    FormatVersionError: _NoDatabase,
+}
+"""Exit codes for scripts; any other error is 1, a wrong command line 2."""
+
+
+def one_line(error: Exception) -> click.ClickException:
+    """The error in one line, with the exit code of its kind."""
+    text = error.args[0] if isinstance(error, KeyError) and error.args else error
+    if isinstance(error, OSError) and error.filename is None and error.strerror is not None:
+        text = error.strerror
+    reason = " ".join(str(text).split()) or type(error).__name__
+    return EXIT_KINDS.get(type(error), click.ClickException)(reason)
 
 
 class OneLineErrors(click.Group):
@@ -31,16 +69,39 @@ class OneLineErrors(click.Group):
         except Exception as error:
             if ctx.params["debug"]:
                 raise
-            reason = " ".join(str(error).split()) or type(error).__name__
-            raise click.ClickException(reason) from error
+            raise one_line(error) from error
 
 
 @click.group(cls=OneLineErrors, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 @click.version_option(hiernorm.__version__, prog_name="hiernorm")
 def app(debug: bool) -> None:
-    """Exact and deterministic vector retrieval by Hierarchical Normalization."""
+    """Exact and deterministic vector retrieval by Hierarchical Normalization.
+
+    \b
+    A database in three commands:
+      hiernorm build patches.hn descriptors.npy
+      hiernorm search patches.hn queries.npy -k 5
+      hiernorm info patches.hn
+
+    Results go to stdout, progress and errors to stderr. Exit codes: 0 done, 1 an error, 2 a wrong
+    command line, 3 a damaged database, 4 another process is writing to it, 5 no database there or
+    one of another format version, 6 some photos could not be read.
+    """  # noqa: D301
 
 
-for command in (info, demo, bench, data, train, evaluate, describe, match, locate_command, explore):
+for command in (
+    *database.COMMANDS,
+    describe,
+    match,
+    locate_command,
+    explore,
+    info,
+    demo,
+    bench,
+    data,
+    train,
+    evaluate,
+    completion,
+):
     app.add_command(command)

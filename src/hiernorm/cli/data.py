@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import click
@@ -15,6 +16,7 @@ from hiernorm.scenes.maker import Recipe, make_scene
 from hiernorm.vision.photos import list_photos
 
 DEFAULT = Recipe()
+JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout, a line each.")
 
 
 @click.group()
@@ -44,7 +46,16 @@ def data() -> None:
     help="Matching pairs at most, and as many non-matching ones.",
 )
 @click.option("--seed", default=DEFAULT.seed, show_default=True, help="Seed of all that is drawn.")
-def make(folder: Path | None, out: Path, points: int, views: int, pairs: int, seed: int) -> None:
+@JSON
+def make(
+    folder: Path | None,
+    out: Path,
+    points: int,
+    views: int,
+    pairs: int,
+    seed: int,
+    as_json: bool,
+) -> None:
     """Make a scene in the UBC format from photos.
 
     Keypoints are seen again through random homographies, in other light and with the noise of a
@@ -55,6 +66,10 @@ def make(folder: Path | None, out: Path, points: int, views: int, pairs: int, se
     with _progress(TextColumn("{task.completed}/{task.total} photos")) as progress:
         task = progress.add_task(out.name, total=len(photos))
         made = make_scene(photos, out, recipe, on_photo=lambda photo: progress.advance(task))
+    if as_json:
+        counts = {"patches": made.patches, "points": made.points, "photos": made.photos}
+        click.echo(json.dumps({"path": str(out), **counts}))
+        return
     click.echo(f"{out}: {made.patches:,} patches of {made.points:,} points, {made.photos} photos")
 
 
@@ -68,7 +83,8 @@ def make(folder: Path | None, out: Path, points: int, views: int, pairs: int, se
     show_default=True,
     help="Folder for the archives.",
 )
-def fetch(scenes: tuple[str, ...], folder: Path) -> None:
+@JSON
+def fetch(scenes: tuple[str, ...], folder: Path, as_json: bool) -> None:
     """Download official scenes of the UBC patches.
 
     Archives are compared with their published digests. Those without one are compared with the
@@ -76,10 +92,10 @@ def fetch(scenes: tuple[str, ...], folder: Path) -> None:
     when the command is run again.
     """
     for archive in [find_archive(scene) for scene in scenes]:
-        _fetch_one(archive, folder)
+        _fetch_one(archive, folder, as_json)
 
 
-def _fetch_one(archive: Archive, folder: Path) -> None:
+def _fetch_one(archive: Archive, folder: Path, as_json: bool) -> None:
     with _progress(DownloadColumn(binary_units=True)) as progress:
         task = progress.add_task(archive.scene, total=None)
         got = download(
@@ -87,6 +103,10 @@ def _fetch_one(archive: Archive, folder: Path) -> None:
             folder,
             lambda have, total: progress.update(task, completed=have, total=total),
         )
+    if as_json:
+        facts = {"digest": got.digest, "newly_pinned": got.newly_pinned}
+        click.echo(json.dumps({"path": str(got.file), **facts}))
+        return
     proof = f"matches {got.digest}"
     if got.newly_pinned:
         proof = f"no digest is published; pinned in {folder / PINS}: {got.digest}"

@@ -1,8 +1,11 @@
-"""`hiernorm info`: what runs on this machine."""
+"""`hiernorm info`: what runs on this machine, or what is in a database."""
 
 from __future__ import annotations
 
+import json
 import platform
+from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
@@ -12,15 +15,36 @@ from hiernorm.threads import thread_count
 
 
 @click.command()
-def info() -> None:
-    """Show version, instruction sets and threads."""
-    lines = {
-        "hiernorm": hiernorm.__version__,
-        "instruction set": f"{hiernorm.isa()} (available: {', '.join(hiernorm.available_isas())})",
-        "threads": thread_count(None),
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "platform": platform.platform(),
-    }
+@click.argument("database", required=False, type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout.")
+def info(database: Path | None, as_json: bool) -> None:
+    """Show what is in a database; without one: version, instruction sets and threads."""
+    lines: dict[str, Any]
+    if database is not None:
+        lines = hiernorm.Database.open(database).info()
+    elif as_json:
+        lines = {
+            "hiernorm": hiernorm.__version__,
+            "isa": hiernorm.isa(),
+            "available_isas": list(hiernorm.available_isas()),
+            "threads": thread_count(None),
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+            "platform": platform.platform(),
+        }
+    else:
+        available = ", ".join(hiernorm.available_isas())
+        lines = {
+            "hiernorm": hiernorm.__version__,
+            "instruction set": f"{hiernorm.isa()} (available: {available})",
+            "threads": thread_count(None),
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+            "platform": platform.platform(),
+        }
+    if as_json:
+        click.echo(json.dumps(lines))
+        return
     for name, value in lines.items():
-        click.echo(f"{name:<16} {value}")
+        text = f"{value:,}" if isinstance(value, int) and name != "generation" else value
+        click.echo(f"{name:<16} {'-' if value is None else text}")

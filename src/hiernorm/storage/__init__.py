@@ -12,7 +12,10 @@ file                    its job
 ``tensors``             safetensors files: written in parts, mapped without a copy
 ``tombstones``          which entries of a segment are still alive
 ``selection``           filters: from ids to masks that the scan applies
+``insertion``           adding and replacing: checked, gathered into segments
+``writing``             the writer: changes under the lock
 ``sources``, ``spool``  vectors from arrays, iterators and files larger than memory
+``exporting``           entries out to files that other tools read
 ``checking``            ``verify``: every digest and every promise between files
 ``files``, ``lock``     write, fsync, rename; one writer at a time
 ======================  ==========================================================================

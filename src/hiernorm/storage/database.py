@@ -17,6 +17,7 @@ from hiernorm.hits import Hits, RangeHits, Verification
 from hiernorm.index import MOST_HITS
 from hiernorm.reference import Float32Array, Int64Array
 from hiernorm.storage.checking import find_damage
+from hiernorm.storage.exporting import export_entries
 from hiernorm.storage.insertion import Report
 from hiernorm.storage.selection import Selection, Where, select
 from hiernorm.storage.state import State, open_state
@@ -347,6 +348,15 @@ class Database:
     def entries(self) -> Iterator[tuple[Int64Array, Float32Array]]:
         """Ids and rows of all entries in ascending order of id, a few thousand at a time."""
         return _entries(self._state)
+
+    def export(self, path: str | os.PathLike[str], *, progress: Report | None = None) -> list[Path]:
+        """Write all entries, in ascending order of id, to a file that :meth:`add` reads.
+
+        ``.npz``, ``.safetensors`` and ``.parquet`` hold ``vectors`` and ``ids``; beside a ``.npy``
+        of vectors the ids go to ``<name>.ids.npy``. Returns the files written.
+        """
+        state = self._state
+        return export_entries(Path(path), state.ids, self.dim, _entries(state), progress)
 
     def verify(self) -> Verification:
         """Read everything on the disk and say what is not as it was written."""

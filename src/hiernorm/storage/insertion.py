@@ -11,7 +11,7 @@ import numpy.typing as npt
 from hiernorm import _core
 from hiernorm.arrays import as_ids, as_rows
 from hiernorm.reference import Float32Array, Int64Array
-from hiernorm.storage.sources import count_rows, is_source, read_pieces
+from hiernorm.storage.sources import as_array, count_rows, is_source, read_pieces
 from hiernorm.storage.spool import Spool
 from hiernorm.storage.transaction import Transaction
 
@@ -46,24 +46,41 @@ class Insertion:
 
     def run(self, x: Any, ids: npt.ArrayLike | None, spool: Spool, report: Report | None) -> int:
         """Take in all vectors; how many there were."""
+        x = as_array(x)
         if is_source(x):
-            total = count_rows(x)
-            given = None if ids is None else as_ids(ids)
-            for rows, piece_ids in read_pieces(x):
-                if given is not None:
-                    piece_ids = given[self._taken : self._taken + len(rows)]
-                self._take(spool, *self._checked(rows, piece_ids), report, total)
-            if given is not None and len(given) != self._taken:
-                raise ValueError(f"{self._taken} vectors need {self._taken} ids, got {len(given)}")
-        else:
-            rows, checked_ids = self._checked(x, ids)
-            step = self._transaction.most_entries
-            for first in range(0, len(rows), step):
-                part = slice(first, first + step)
-                self._take(spool, rows[part], checked_ids[part], report, len(rows))
+            self._run_pieces(x, None if ids is None else as_ids(ids), spool, report)
+            return self._taken
+        rows, checked_ids = self._checked(x, ids)
+        step = self._transaction.most_entries
+        for first in range(0, len(rows), step):
+            part = slice(first, first + step)
+            self._admit(checked_ids[part])
+            self._insert(checked_ids[part], rows[part])
+            if report is not None:
+                report(self._taken, len(rows))
+        return self._taken
+
+    def _run_pieces(
+        self, source: Any, given: Int64Array | None, spool: Spool, report: Report | None
+    ) -> None:
+        """Gather pieces until they are enough for a segment."""
+        most = self._transaction.most_entries
+        total = count_rows(source)
+        for x, piece_ids in read_pieces(source):
+            if given is not None:
+                piece_ids = given[self._taken : self._taken + len(x)]
+            rows, ids = self._checked(x, piece_ids)
+            self._admit(ids)
+            spool.append(ids, rows)
+            while len(spool) >= most:
+                self._insert(spool.ids[:most], spool.rows[:most])
+                spool.drop(most)
+            if report is not None:
+                report(self._taken, total)
+        if given is not None and len(given) != self._taken:
+            raise ValueError(f"{self._taken} vectors need {self._taken} ids, got {len(given)}")
         if len(spool):
             self._insert(spool.ids, spool.rows)
-        return self._taken
 
     def _checked(
         self, x: npt.ArrayLike, ids: npt.ArrayLike | None
@@ -84,14 +101,8 @@ class Insertion:
             raise ValueError(f"{error} (counted from vector {self._taken} on)") from None
         return rows, checked
 
-    def _take(
-        self,
-        spool: Spool,
-        rows: Float32Array,
-        ids: Int64Array,
-        report: Report | None,
-        total: int | None,
-    ) -> None:
+    def _admit(self, ids: Int64Array) -> None:
+        """Refuse ids that must not come, or make room for them."""
         if len(ids) == 0:
             return
         transaction = self._transaction
@@ -103,20 +114,12 @@ class Insertion:
             what = "is in the database already: upsert replaces it"
             _refuse(ids, transaction.find(ids), what)
         transaction.next_id = max(transaction.next_id, min(int(ids.max()) + 1, MOST_ID))
-        spool.append(ids, rows)
         self._taken += len(ids)
-        while len(spool) >= transaction.most_entries:
-            part = slice(0, transaction.most_entries)
-            self._insert(spool.ids[part], spool.rows[part])
-            spool.drop(transaction.most_entries)
-        if report is not None:
-            report(self._taken, total)
 
     def _insert(self, ids: Int64Array, rows: Float32Array) -> None:
         in_order = np.sort(ids)
-        again = np.flatnonzero(np.diff(in_order) == 0)
-        if len(again):
-            raise ValueError(f"id {in_order[again[0]]} is given twice")
+        again = in_order[1:] == in_order[:-1]
+        _refuse(in_order[1:], again, "is given twice")
         # An id of an earlier segment of this very insertion, come again while it was in the spool.
         new = self._transaction.parts[self._first_new :]
         _refuse(ids, _any_of(part.holds(ids) for part in new), "is given twice")

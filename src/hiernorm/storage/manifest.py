@@ -17,7 +17,11 @@ MANIFEST = "manifest.json"
 FORMAT = "hiernorm database"
 VERSION = 1
 MOST_BYTES = 1 << 26
-FILE_NAME = re.compile(r"[a-z]+-[0-9]+-[0-9]+\.safetensors")
+CELLS: bool | None = None
+"""Cells where they pay; tests have them everywhere."""
+FILE_NAME = re.compile(r"(segment|live)-[0-9]{8,}-[0-9]{4,}\.safetensors")
+SPOOL = ("rows-", ".spool")
+"""How the name of a file begins and ends that holds vectors on their way into a segment."""
 DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
@@ -33,7 +37,7 @@ class Parameters:
     def settings(self, threads: int | None = None) -> Settings:
         """The same, checked, as an index takes them."""
         return Settings(
-            self.dim, self.major, self.alpha, self.metric, "cascade", cells=None, threads=threads
+            self.dim, self.major, self.alpha, self.metric, "cascade", cells=CELLS, threads=threads
         )
 
 
@@ -80,6 +84,13 @@ class Manifest:
     def write(self, folder: Path) -> None:
         """Make this the generation that the next reader opens."""
         files.replace_file(folder / MANIFEST, self.to_bytes())
+
+
+def is_ours(name: str) -> bool:
+    """Whether a file of this name in the folder is ours to remove: others never are."""
+    begin, end = SPOOL
+    spool = name.startswith(begin) and name.endswith(end)
+    return spool or name == f"{MANIFEST}.new" or FILE_NAME.fullmatch(name) is not None
 
 
 def read_manifest(folder: Path) -> Manifest:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -23,20 +24,21 @@ FIT_NUMBERS = ("major_step", "minor_step", "tail_step", "weight")
 def map_file(folder: Path, record: FileRecord) -> TensorFile:
     """The file of a record, if it has the size and the header that were recorded."""
     path = folder / record.file
-    file = TensorFile(path)
-    if file.size != record.bytes or file.header.digest != record.header_sha256:
+    size = path.stat().st_size
+    if size != record.bytes:
         raise DamagedError(
-            f"{path} is not the file that was written ({file.size} bytes, {record.bytes} were "
-            "expected, or its header differs): restore the database from a snapshot"
+            f"{path} has {size} bytes, {record.bytes} were written: restore the database from a "
+            "snapshot"
         )
-    return file
+    return TensorFile(path, record.header_sha256)
 
 
 class Segment:
     """Entries that never change: ids, rows and codes of one file.
 
-    What is checked here takes the same time for any number of entries: the header and its digest,
-    shapes, and the small tables that the core trusts for its addresses. Whether ids, rows and codes
+    What is checked when it is opened takes the same time for any number of entries: the header, its
+    digest, and shapes. The tables that the core trusts for its addresses, of a size with the number
+    of cells, are checked when the first search asks for :attr:`index`. Whether ids, rows and codes
     are those that were written is for ``Database.verify``.
 
     Attributes
@@ -45,8 +47,6 @@ class Segment:
         ``(n,)`` and ``(n, d)``, mapped, in the order of the file.
     sorted_ids, sorted_positions
         ``(n,)``: the ids in ascending order, and where their entries are.
-    index
-        What the core searches.
     """
 
     def __init__(
@@ -62,8 +62,13 @@ class Segment:
         self.sorted_positions: npt.NDArray[np.uint32] = self._array(
             "sorted_positions", np.uint32, (n,)
         )
+        self._like = like
+
+    @cached_property
+    def index(self) -> _core.SegmentIndex:
+        """What the core searches."""
         try:
-            self.index = self._attach(like)
+            return self._attach(self._like)
         except (ValueError, RuntimeError, TypeError, KeyError) as error:
             raise DamagedError(f"{self.file.path}: {error}") from None
 

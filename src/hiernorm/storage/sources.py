@@ -30,6 +30,15 @@ def is_source(x: object) -> bool:
     )
 
 
+def as_array(x: Any) -> Any:
+    """``x``; but the mapped array if it is a ``.npy`` file whose rows can be used as they are."""
+    if isinstance(x, (str, Path)) and Path(x).suffix.lower() == ".npy":
+        mapped = np.load(x, mmap_mode="r", allow_pickle=False)
+        if mapped.dtype == np.float32 and mapped.ndim == 2 and mapped.flags.c_contiguous:
+            return mapped
+    return x
+
+
 def read_pieces(source: str | Path | Iterable[Any]) -> Iterator[Piece]:
     """Rows and, if the source has them, ids, piece by piece.
 

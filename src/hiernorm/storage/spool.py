@@ -11,6 +11,7 @@ import numpy as np
 
 from hiernorm.reference import Float32Array, Int64Array
 from hiernorm.storage import files
+from hiernorm.storage.manifest import SPOOL
 
 MEMORY_BYTES = 1 << 26
 """Rows beyond this go to a file."""
@@ -26,7 +27,6 @@ class Spool:
         self._rows: list[Float32Array] = []
         self._path: Path | None = None
         self._descriptor = -1
-        self._dropped = 0
         self._spooled = 0
         self._waiting = 0
 
@@ -42,7 +42,7 @@ class Spool:
         self._forget_file()
 
     def __len__(self) -> int:
-        return self._spooled + self._waiting - self._dropped
+        return self._spooled + self._waiting
 
     def append(self, ids: Int64Array, rows: Float32Array) -> None:
         """Take in entries; the arrays must not change afterwards."""
@@ -54,7 +54,7 @@ class Spool:
 
     def _spill(self) -> None:
         if self._path is None:
-            descriptor, name = tempfile.mkstemp(suffix=".spool", dir=self._folder)
+            descriptor, name = tempfile.mkstemp(SPOOL[1], SPOOL[0], self._folder)
             self._descriptor, self._path = descriptor, Path(name)
         for rows in self._rows:
             data = np.ascontiguousarray(rows).reshape(-1).view(np.uint8).data
@@ -80,26 +80,18 @@ class Spool:
             return self._rows[0]
         if self._waiting:
             self._spill()
-        mapped: Float32Array = np.memmap(
-            self._path, np.float32, "r", shape=(self._spooled, self._dim)
-        )
-        return mapped[self._dropped :]
+        return np.memmap(self._path, np.float32, "r", shape=(self._spooled, self._dim))
 
     def drop(self, count: int) -> None:
-        """Forget the first ``count`` entries."""
-        rest = self.ids[count:]
-        if self._path is None:
-            self._rows = [self.rows[count:]]
-            self._waiting -= count
-        else:
-            self._dropped += count
-            if self._dropped == self._spooled:
-                self._forget_file()
-        self._ids = [rest]
+        """Forget the first ``count`` entries; the others are few and go back to memory."""
+        self._ids = [self.ids[count:].copy()]
+        self._rows = [np.array(self.rows[count:])]
+        self._forget_file()
+        self._waiting = len(self._ids[0])
 
     def _forget_file(self) -> None:
         if self._path is not None:
             os.close(self._descriptor)
             files.remove_file(self._path)
         self._path = None
-        self._dropped = self._spooled = 0
+        self._spooled = 0

@@ -45,12 +45,16 @@ class State:
     def __init__(self, manifest: Manifest, views: tuple[View, ...]) -> None:
         self.manifest = manifest
         self.views = views
-        self.indexes = [view.segment.index for view in views]
         self.masks = [view.bits for view in views]
         self.allowed = [view.live for view in views]
 
     def __len__(self) -> int:
         return sum(self.allowed)
+
+    @cached_property
+    def indexes(self) -> list[_core.SegmentIndex]:
+        """What the core searches, one per view."""
+        return [view.segment.index for view in self.views]
 
     @cached_property
     def _places(self) -> tuple[Int64Array, Int64Array]:

@@ -63,11 +63,14 @@ class Header:
     digest: str
 
 
-def read_header(data: bytes | memoryview | mmap.mmap, size: int) -> Header:
+def read_header(
+    data: bytes | memoryview | mmap.mmap, size: int, expected: str | None = None
+) -> Header:
     """The header of a file of ``size`` bytes whose contents are ``data``.
 
     Every length and offset is checked before it is used: nothing outside the file is ever read, and
-    no more is allocated than the header itself takes.
+    no more is allocated than the header itself takes. With the ``expected`` digest, a header that
+    has another is not even parsed.
 
     Raises
     ------
@@ -82,6 +85,9 @@ def read_header(data: bytes | memoryview | mmap.mmap, size: int) -> Header:
             f"announces a header of {length} bytes, at most {min(size - 8, MOST_HEADER)} are there"
         )
     text = bytes(data[8 : 8 + length])
+    digest = hashlib.sha256(bytes(data[:8]) + text).hexdigest()
+    if expected is not None and digest != expected:
+        raise DamagedError("has a header that is not the one that was written")
     try:
         header = json.loads(text.decode("utf-8"), object_pairs_hook=_without_repeats)
     except (ValueError, RecursionError) as error:
@@ -93,7 +99,7 @@ def read_header(data: bytes | memoryview | mmap.mmap, size: int) -> Header:
         raise DamagedError("has metadata that are not strings")
     tensors = {name: _check_tensor(name, entry, 8 + length) for name, entry in header.items()}
     _check_tiling(tensors, 8 + length, size)
-    return Header(tensors, metadata, hashlib.sha256(bytes(data[:8]) + text).hexdigest())
+    return Header(tensors, metadata, digest)
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -140,7 +146,7 @@ def _check_tiling(tensors: Mapping[str, Tensor], start: int, size: int) -> None:
 class TensorFile:
     """A mapped file; tensors are read-only views of the mapping, which lives as long as they do."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, expected: str | None = None) -> None:
         self.path = path
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
         try:
@@ -151,7 +157,7 @@ class TensorFile:
         finally:
             os.close(descriptor)
         try:
-            self.header = read_header(self._map, self.size)
+            self.header = read_header(self._map, self.size, expected)
         except DamagedError as error:
             raise DamagedError(f"{path} {error}") from None
 

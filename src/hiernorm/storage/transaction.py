@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,8 +13,7 @@ from hiernorm.reference import Float32Array, Int64Array
 from hiernorm.settings import Settings
 from hiernorm.storage import files
 from hiernorm.storage.encoding import Progress, write_segment
-from hiernorm.storage.lock import LOCK
-from hiernorm.storage.manifest import MANIFEST, SegmentRecord
+from hiernorm.storage.manifest import SegmentRecord, is_ours
 from hiernorm.storage.segment import Segment
 from hiernorm.storage.spool import Spool
 from hiernorm.storage.state import State, View
@@ -56,17 +56,17 @@ class Part:
             found[found] = self.mask[positions[found]]
         return found
 
-    def pieces(self, spool: Spool) -> None:
-        """Append the live entries to a spool."""
+    def pieces(self) -> Iterator[tuple[Int64Array, Float32Array]]:
+        """Ids and rows of the live entries, some at a time."""
         segment = self.view.segment
         mask = self.view.mask() if self.mask is None else self.mask
         for first in range(0, len(segment), PIECE):
             part = slice(first, first + PIECE)
             keep = mask[part]
             if keep.all():
-                spool.append(segment.ids[part], segment.rows[part])
+                yield segment.ids[part], segment.rows[part]
             elif keep.any():
-                spool.append(segment.ids[part][keep], segment.rows[part][keep])
+                yield segment.ids[part][keep], segment.rows[part][keep]
 
 
 class Transaction:
@@ -122,7 +122,8 @@ class Transaction:
             return
         with Spool(self._folder, self._settings.dim) as spool:
             for part in reversed(folded):
-                part.pieces(spool)
+                for piece in part.pieces():
+                    spool.append(*piece)
             spool.append(ids, rows)
             self._write(spool.ids, spool.rows, progress)
 
@@ -131,8 +132,9 @@ class Transaction:
         parts, self.parts = self.parts, []
         with Spool(self._folder, self._settings.dim) as spool:
             for part in parts:
-                part.pieces(spool)
-                self._drain(spool, self.most_entries, progress)
+                for piece in part.pieces():
+                    spool.append(*piece)
+                    self._drain(spool, self.most_entries, progress)
             self._drain(spool, 1, progress)
 
     def _drain(self, spool: Spool, least: int, progress: Progress | None) -> None:
@@ -160,7 +162,7 @@ class Transaction:
             files.sync_folder(self._folder)
         manifest.write(self._folder)
         state = State(manifest, views)
-        remove_leftovers(self._folder, state)
+        remove_leftovers(self._folder, state, durable=True)
         return state
 
     def _finish(self, part: Part) -> View:
@@ -173,10 +175,17 @@ class Transaction:
         return View(part.view.segment, record, pack(part.mask))
 
 
-def remove_leftovers(folder: Path, state: State) -> None:
-    """Remove files that no generation needs: of an old one, or of a writer that died."""
-    needed = state.manifest.file_names() | {MANIFEST, LOCK}
-    for path in folder.iterdir():
-        ours = path.suffix in (".safetensors", ".new", ".spool")
-        if ours and path.name not in needed:
-            files.remove_file(path)
+def remove_leftovers(folder: Path, state: State, *, durable: bool = False) -> None:
+    """Remove files that the newest generation does not need: old ones, those of a writer that died.
+
+    Unless the manifest of ``state`` is known to be ``durable``, that is seen to first: were it lost
+    with the power, the files of the one before it would be needed again.
+    """
+    needed = state.manifest.file_names()
+    leftovers = [
+        path for path in folder.iterdir() if is_ours(path.name) and path.name not in needed
+    ]
+    if leftovers and not durable:
+        files.sync_folder(folder)
+    for path in leftovers:
+        files.remove_file(path)

@@ -19,7 +19,7 @@ from hiernorm.storage import files
 from hiernorm.storage.errors import DatabaseError
 from hiernorm.storage.insertion import Insertion, Report
 from hiernorm.storage.lock import LOCK, WriterLock
-from hiernorm.storage.manifest import MANIFEST, Manifest, Parameters, read_manifest
+from hiernorm.storage.manifest import MANIFEST, Manifest, Parameters, is_ours, read_manifest
 from hiernorm.storage.spool import Spool
 from hiernorm.storage.state import State, open_state
 from hiernorm.storage.tombstones import write_tombstones
@@ -46,8 +46,13 @@ class Writer:
     @contextmanager
     def _transaction(self, state: State) -> Iterator[Transaction]:
         """A transaction on the newest generation; whoever gets it commits."""
-        with self._turn, self._explained(), WriterLock(self._path, self._lock_timeout):
+        with (
+            self._turn,
+            self._explained() as before,
+            WriterLock(self._path, self._lock_timeout),
+        ):
             base = open_state(self._path, self.like, state)
+            before.append(base.manifest.generation)
             try:
                 yield Transaction(self._path, base, self.settings(None), self.like)
             except BaseException:
@@ -60,17 +65,23 @@ class Writer:
             remove_leftovers(self._path, open_state(self._path, self.like, base))
 
     @contextmanager
-    def _explained(self) -> Iterator[None]:
-        """Say of an error of the disk what it means for the database."""
+    def _explained(self) -> Iterator[list[int]]:
+        """Say of an error of the disk what it means for the database.
+
+        Yields a list for the generation from which the change sets out.
+        """
+        before: list[int] = []
         try:
-            before = read_manifest(self._path).generation
-            yield
+            yield before
         except OSError as error:
             name = error.filename
             ours = name is None or Path(os.fsdecode(name)).parent == self._path
             if error.errno is None or not ours:
                 raise
-            changed = read_manifest(self._path).generation != before
+            changed = False
+            if before:
+                with suppress(OSError, DatabaseError):
+                    changed = read_manifest(self._path).generation != before[0]
             what = "changed, but the disk did not confirm it" if changed else "not changed"
             raise OSError(
                 error.errno, f"{self._path} was {what}: {os.strerror(error.errno)}"
@@ -138,10 +149,10 @@ def _write_new(folder: Path, manifest: Manifest, state: State | None = None) -> 
     folder.mkdir(parents=True, exist_ok=True)
     with WriterLock(folder, 0.0):
         # What an interrupted call leaves behind is no reason to refuse; the manifest comes last.
-        found = {entry.name for entry in folder.iterdir()} - {LOCK, MANIFEST + ".new"}
-        if MANIFEST in found or any(not name.endswith(".safetensors") for name in found):
-            what = "is a database" if MANIFEST in found else "is not empty"
-            raise FileExistsError(f"{folder} {what} already: choose another folder")
+        found = {entry.name for entry in folder.iterdir()} - {LOCK}
+        if not all(is_ours(name) for name in found):
+            what = "is a database already" if MANIFEST in found else "is not empty"
+            raise FileExistsError(f"{folder} {what}: choose another folder")
         for name in found:
             files.remove_file(folder / name)
         for view in () if state is None else state.views:

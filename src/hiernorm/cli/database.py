@@ -1,0 +1,248 @@
+"""`hiernorm build`, `add`, `delete`, `search`, `verify`, `compact`, `export`: on databases."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from hiernorm.cli.progress import entries_bar
+from hiernorm.cli.train import parse_share
+from hiernorm.reference import Int64Array
+from hiernorm.settings import METRICS
+from hiernorm.storage.database import Database
+from hiernorm.storage.errors import DamagedError
+from hiernorm.storage.exporting import write_arrays
+from hiernorm.storage.sources import read_pieces
+
+PATH = click.Path(path_type=Path)
+DATABASE = click.argument("database", type=PATH)
+SOURCES = click.argument("sources", nargs=-1, required=True, type=PATH, metavar="FILE...")
+IDS = click.option(
+    "--ids", "ids_file", type=PATH, help="Ids: .npy, or text, one a line; - : stdin."
+)
+JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout.")
+WAIT = click.option(
+    "--wait", default=0.0, metavar="SECONDS", help="For another writer, before giving up [0]."
+)
+
+
+def _say(as_json: bool, text: str, **facts: Any) -> None:
+    click.echo(json.dumps(facts) if as_json else text)
+
+
+def _read_ids(file: Path | None) -> Int64Array | None:
+    if file is None:
+        return None
+    if file.suffix == ".npy":
+        ids: Int64Array = np.load(file, allow_pickle=False)
+        return ids
+    text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
+    words = text.split()
+    try:
+        return np.array([int(word) for word in words], np.int64)
+    except (ValueError, OverflowError):
+        raise click.BadParameter(f"{file}: expected one integer per line") from None
+
+
+def _insert(db: Database, sources: tuple[Path, ...], ids: Int64Array | None, replace: bool) -> int:
+    """Each file is one change: there as a whole or not at all."""
+    if ids is not None and len(sources) > 1:
+        raise click.UsageError("--ids goes with one FILE")
+    count = 0
+    for source in sources:
+        with entries_bar(source.name) as report:
+            insert = db.upsert if replace else db.add
+            count += insert(source, ids, progress=report)
+    return count
+
+
+@click.command()
+@DATABASE
+@SOURCES
+@click.option("--major", type=click.IntRange(min=1), help="K of HN vectors; else chosen.")
+@click.option("--alpha", type=parse_share, help="Energy split of HN vectors, such as 1/8.")
+@click.option("--metric", type=click.Choice(METRICS), default="ip", show_default=True)
+@IDS
+@JSON
+def build(
+    database: Path,
+    sources: tuple[Path, ...],
+    major: int | None,
+    alpha: float | None,
+    metric: str,
+    ids_file: Path | None,
+    as_json: bool,
+) -> None:
+    """Make a database from files of vectors.
+
+    FILE is .npy, .npz, .safetensors or .parquet and may be larger than memory. Vectors are the
+    matrix called "vectors", or the only one; ids are called "ids", or follow 0, 1, 2, ...
+    """
+    ids = _read_ids(ids_file)
+    first, _ = next(read_pieces(sources[0]), (None, None))
+    if first is None or first.ndim != 2:
+        raise click.UsageError(f"{sources[0]} holds no vectors")
+    db = Database.create(database, first.shape[1], major=major, alpha=alpha, metric=metric)
+    del first
+    try:
+        count = _insert(db, sources, ids, replace=False)
+    except BaseException:
+        shutil.rmtree(database, ignore_errors=True)  # made a moment ago, by us
+        raise
+    _say(as_json, f"{database}: {count:,} vectors of {db.dim} dimensions", **db.info())
+
+
+@click.command()
+@DATABASE
+@SOURCES
+@click.option("--upsert", is_flag=True, help="Replace entries whose ids are there already.")
+@IDS
+@WAIT
+@JSON
+def add(
+    database: Path,
+    sources: tuple[Path, ...],
+    upsert: bool,
+    ids_file: Path | None,
+    wait: float,
+    as_json: bool,
+) -> None:
+    """Add the vectors of files; each file as a whole or not at all."""
+    db = Database.open(database, lock_timeout=wait)
+    count = _insert(db, sources, _read_ids(ids_file), upsert)
+    _say(
+        as_json,
+        f"{database}: {count:,} vectors added, {len(db):,} in all",
+        added=count,
+        **db.info(),
+    )
+
+
+@click.command(context_settings={"ignore_unknown_options": True})
+@DATABASE
+@click.argument("ids", nargs=-1, type=int, metavar="[ID]...")
+@IDS
+@click.option("--ignore-missing", is_flag=True, help="Ids that are not there are no error.")
+@WAIT
+@JSON
+def delete(
+    database: Path,
+    ids: tuple[int, ...],
+    ids_file: Path | None,
+    ignore_missing: bool,
+    wait: float,
+    as_json: bool,
+) -> None:
+    """Delete entries by their ids."""
+    given = _read_ids(ids_file)
+    if (given is None) == (not ids):
+        raise click.UsageError("give ids, or --ids with a file of them")
+    db = Database.open(database, lock_timeout=wait)
+    before = len(db)
+    db.delete(np.array(ids, np.int64) if given is None else given, ignore_missing=ignore_missing)
+    count = before - len(db)
+    _say(
+        as_json,
+        f"{database}: {count:,} entries deleted, {len(db):,} left",
+        removed=count,
+        **db.info(),
+    )
+
+
+@click.command()
+@DATABASE
+@click.argument("queries", type=PATH)
+@click.option("-k", default=10, show_default=True, type=click.IntRange(min=1), help="Hits a query.")
+@click.option("--where", type=PATH, help="Search among these ids only: a file as for --ids.")
+@click.option("--threads", type=click.IntRange(min=1))
+@click.option("--out", type=PATH, help="Write ids and scores to .npz, .safetensors or .parquet.")
+@JSON
+def search(
+    database: Path,
+    queries: Path,
+    k: int,
+    where: Path | None,
+    threads: int | None,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Find the k best entries of every query in a file of vectors.
+
+    Prints a line per hit: query, rank, id, score, with tabs between them.
+    """
+    db = Database.open(database, threads=threads)
+    rows = np.concatenate([piece for piece, _ in read_pieces(queries)])
+    hits = db.search(rows, k, where=_read_ids(where))
+    if out is not None:
+        write_arrays(out, {"ids": hits.ids, "scores": hits.scores})
+        _say(as_json, f"{out}: {len(hits):,} queries, {k} hits each", queries=len(hits), k=k)
+        return
+    found = [
+        [(int(i), float(s)) for i, s in zip(*row, strict=True) if not np.isneginf(s)]
+        for row in zip(hits.ids, hits.scores, strict=True)
+    ]
+    if as_json:
+        answers = [[{"id": i, "score": s} for i, s in row] for row in found]
+        exact = bool(hits.certificate.exact.all())
+        click.echo(json.dumps({"k": k, "exact": exact, "answers": answers}))
+        return
+    for query, row in enumerate(found):
+        for rank, (entry, score) in enumerate(row):
+            click.echo(f"{query}\t{rank}\t{entry}\t{score!r}")
+
+
+@click.command()
+@DATABASE
+@JSON
+def verify(database: Path, as_json: bool) -> None:
+    """Read everything and say what is not as it was written; exit code 3 if anything is."""
+    found = Database.open(database).verify()
+    if as_json:
+        click.echo(json.dumps({"ok": found.ok, "damage": found.differences}))
+    else:
+        for line in found.differences:
+            click.echo(line)
+    if not found.ok:
+        raise DamagedError(f"{database} is damaged: restore it from a snapshot")
+    if not as_json:
+        click.echo(f"{database}: all is as it was written")
+
+
+@click.command()
+@DATABASE
+@WAIT
+@JSON
+def compact(database: Path, wait: float, as_json: bool) -> None:
+    """Write the live entries anew, in as few files as possible; answers stay the same."""
+    db = Database.open(database, lock_timeout=wait)
+    before = db.info()
+    with entries_bar(database.name) as report:
+        db.compact(progress=report)
+    after = db.info()
+    text = f"{before['segments']} segments are now {after['segments']}"
+    saved = (before["bytes"] - after["bytes"]) / 2**20
+    _say(as_json, f"{database}: {text}, {saved:,.1f} MiB less", **after)
+
+
+@click.command()
+@DATABASE
+@click.argument("out", type=PATH, metavar="FILE")
+@JSON
+def export(database: Path, out: Path, as_json: bool) -> None:
+    """Write all entries to a .npz, .safetensors, .parquet or .npy file, in ascending order of id.
+
+    Beside a .npy file, which holds the vectors alone, the ids go to <name>.ids.npy.
+    """
+    db = Database.open(database)
+    with entries_bar(out.name) as report:
+        files = [str(file) for file in db.export(out, progress=report)]
+    _say(as_json, f"{len(db):,} entries: {', '.join(files)}", entries=len(db), files=files)
+
+
+COMMANDS = (build, add, delete, search, verify, compact, export)
