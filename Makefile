@@ -21,7 +21,8 @@ SOURCES := pyproject.toml CMakeLists.txt \
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-long fuzz bench bench-cells bench-scale bench-filters bench-match study-photos sanitize emulate lint docs clean
+.PHONY: help demo test test-long fuzz bench bench-cells bench-scale bench-filters bench-match \
+    study-photos sanitize emulate lint docs clean
 export PYTHON
 
 help: ## List the targets

@@ -108,13 +108,13 @@ def test_unreadable_photos_are_reported_and_the_exit_code_says_so(folder):
     (folder / "photos" / "empty.png").touch()
     command = ("describe", folder / "photos", "-o", folder / "all.hn", "--keypoints", 150)
     result = invoke(*command, "--json")
-    assert result.exit_code == 3
+    assert result.exit_code == 6
     report = json.loads(result.stdout)
     assert set(report["failed"]) == {"photos/bad.jpg", "photos/empty.png"}
     assert len(report["unchanged"]) == report["photos"] == 3
     assert "skipped photos/bad.jpg: bad.jpg is not a picture" in result.stderr
     missing = invoke("describe", folder / "none.jpg", "-o", folder / "new.hn", "--keypoints", 150)
-    assert missing.exit_code == 3
+    assert missing.exit_code == 6
     assert "none.jpg: No such file or directory" in missing.stderr
     for name in ("bad.jpg", "empty.png"):
         (folder / "photos" / name).unlink()

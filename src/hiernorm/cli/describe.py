@@ -22,7 +22,7 @@ from hiernorm.vision.description import Recipe
 from hiernorm.vision.intake import find_photos, take_in
 from hiernorm.vision.keypoints import DETECTORS
 
-SOME_FAILED = 3
+SOME_FAILED = 6
 """Exit code: the collection is complete but for photos that could not be read."""
 
 
@@ -54,7 +54,7 @@ def describe(
     """Describe photos, or all in a folder, into a collection.
 
     Run it again and only new and changed photos are described. A photo that cannot be read is
-    reported and left out, and the exit code is 3.
+    reported and left out, and the exit code is 6.
     """
     recipe = Recipe(model, detector, keypoints, longest_side)
     console = Console(stderr=True)
