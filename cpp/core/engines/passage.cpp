@@ -152,8 +152,13 @@ std::size_t Passage::scan_allowed(const Tile& tile, Candidate* out) {
 }
 
 std::size_t Passage::scan_listed(const Tile& tile, Candidate* out) {
-    const std::span<const std::uint16_t> list =
+    std::span<const std::uint16_t> list =
         cells_.blocks(tile.position, tile.entries, threshold_, answer_->report);
+    if (!mask_.all()) {
+        allowed_blocks_.resize(kTileEntries / kBlockEntries);
+        const std::size_t kept = mask_.keep_blocks(tile.position, list, allowed_blocks_.data());
+        list = {allowed_blocks_.data(), kept};
+    }
     return list.empty() ? 0 : scan_blocks(tile, list, out);
 }
 
