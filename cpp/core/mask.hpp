@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <span>
 
 #include "kernels/kernels.hpp"
 
@@ -97,18 +98,32 @@ class Mask {
         const std::size_t count = (entries + kBlockEntries - 1) / kBlockEntries;
         std::size_t listed = 0;
         for (std::size_t block = 0; block < count; ++block) {
-            std::uint16_t bits = 1;
-            if (bits_ != nullptr) {
-                std::memcpy(&bits, bits_ + first / 8 + block * sizeof(bits), sizeof(bits));
-            }
             list[listed] = static_cast<std::uint16_t>(number + block);
-            listed += bits != 0 ? 1 : 0;
+            listed += allows_block(first, block) ? 1 : 0;
+        }
+        return listed;
+    }
+
+    // Those of the blocks in `list` that have one, to `out`, which has room for all.
+    std::size_t keep_blocks(std::size_t first, std::span<const std::uint16_t> list,
+                            std::uint16_t* out) const {
+        std::size_t listed = 0;
+        for (const std::uint16_t block : list) {
+            out[listed] = block;
+            listed += allows_block(first, block) ? 1 : 0;
         }
         return listed;
     }
 
    private:
     static_assert(kBlockEntries == 16);
+
+    bool allows_block(std::size_t first, std::size_t block) const {
+        if (bits_ == nullptr) return true;
+        const std::uint8_t* bits = bits_ + first / 8 + 2 * block;
+        return (bits[0] | bits[1]) != 0;
+    }
+
     const std::uint8_t* bits_ = nullptr;
     std::size_t allowed_ = 0;
 };

@@ -145,7 +145,13 @@ std::size_t Passage::scan_allowed(const Tile& tile, Candidate* out) {
 }
 
 std::size_t Passage::scan_listed(const Tile& tile, Candidate* out) {
-    const std::span<const std::uint16_t> list = cells_.blocks_before(tile.first + tile.entries);
+    std::span<const std::uint16_t> list = cells_.blocks_before(tile.first + tile.entries);
+    if (!mask_.all()) {
+        allowed_blocks_.resize(kTileEntries / kBlockEntries);
+        const std::size_t kept =
+            mask_.keep_blocks(tile.position - tile.first, list, allowed_blocks_.data());
+        list = {allowed_blocks_.data(), kept};
+    }
     return list.empty() ? 0 : scan_blocks(tile, list, out);
 }
 
