@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 
@@ -46,6 +47,14 @@ def test_synthetic_demo_shows_agreement_and_a_certificate():
     assert result.output.count("yes") >= 3
     assert "certificate of query 0" in result.output
     assert "plain vectors" in result.output
+
+
+def test_demo_prints_its_figures_as_json():
+    result = run("demo", "--synthetic", "--small", "--json")
+    assert result.exit_code == 0, result.output
+    cases = json.loads(result.stdout)["cases"]
+    assert set(cases) == {"hn", "plain"}
+    assert all(0 < engine["phase2_share"] <= 1 for engine in cases["hn"].values())
 
 
 def test_error_is_one_line_without_traceback():

@@ -160,9 +160,13 @@ def test_a_killed_run_resumes_from_its_last_epoch(scene: Path, tmp_path: Path) -
         time.sleep(0.02)
     process.kill()
     process.communicate()
-    result = CliRunner().invoke(app, ["train", "--resume", "--threads", "1", "--out", str(killed)])
+    resume = ["train", "--resume", "--threads", "1", "--out", str(killed), "--json"]
+    result = CliRunner().invoke(app, resume)
     assert result.exit_code == 0, result.output
     state = Run.load(killed)
+    best = min(state.history, key=lambda record: record["validation_loss"])
+    told = {"model": str(killed / MODEL), "epochs": 2, "best": best}
+    assert json.loads(result.stdout.splitlines()[-1]) == told
     for name, value in whole.network.state_dict().items():
         assert torch.equal(state.network.state_dict()[name], value), name
 

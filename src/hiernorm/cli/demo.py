@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.console import Console
@@ -44,6 +46,7 @@ SYNTHETIC_K = 10
     show_default=True,
     help="Folder for index.html.",
 )
+@click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON, no tables.")
 def demo(
     photos: Path | None,
     model: str,
@@ -52,6 +55,7 @@ def demo(
     is_synthetic: bool,
     seed: int,
     out: Path,
+    as_json: bool,
 ) -> None:
     """Find the exact nearest neighbours of patches of photographs.
 
@@ -62,9 +66,11 @@ def demo(
     --synthetic searches synthetic vectors instead, trained-like and plain: this takes seconds and
     needs no other package.
     """
-    console = Console()
+    console = Console(quiet=as_json)
     if is_synthetic:
-        _show_synthetic(console, small, seed)
+        cases = _show_synthetic(console, small, seed)
+        if as_json:
+            click.echo(json.dumps({"cases": cases}))
         return
     with Console(stderr=True).status("") as status:
         outcome = run_demo(
@@ -76,10 +82,34 @@ def demo(
     _show_outcome(console, outcome)
     page = _write_page(render_page(outcome), out)
     console.print(f"\n[bold]pictures and proof:[/] {page}", soft_wrap=True, highlight=False)
+    if as_json:
+        click.echo(json.dumps(_figures(outcome) | {"page": str(page)}))
     if outcome.missed:
         raise RuntimeError(
             f"NumPy found a better neighbour for {outcome.missed} queries; please report it"
         )
+
+
+def _figures(outcome: Outcome) -> dict[str, Any]:
+    return {
+        "patches": outcome.patches,
+        "points": outcome.points,
+        "entries": outcome.entries,
+        "queries": outcome.queries,
+        "missed": outcome.missed,
+        "engines": _engine_figures(outcome.comparison),
+        "fpr95": {quality.name: quality.fpr95 for quality in outcome.qualities},
+    }
+
+
+def _engine_figures(comparison: Comparison) -> dict[str, Any]:
+    return {
+        engine.name: {
+            "phase2_share": float(engine.hits.certificate.phase2_share.mean()),
+            "microseconds": engine.seconds * 1e6,
+        }
+        for engine in comparison.engines
+    }
 
 
 def _write_page(html: str, folder: Path) -> Path:
@@ -116,7 +146,9 @@ def _show_outcome(console: Console, outcome: Outcome) -> None:
     console.print(f"[dim]{steps}[/]", highlight=False)
 
 
-def _show_synthetic(console: Console, small: bool, seed: int) -> None:
+def _show_synthetic(console: Console, small: bool, seed: int) -> dict[str, Any]:
+    """Compare the engines on two kinds of vectors; return the figures of each."""
+    figures: dict[str, Any] = {}
     n, m = (5_000, 50) if small else (100_000, 200)
     trained = synthetic.hierarchical(n, m, major=MAJOR, alpha=ALPHA, seed=seed)
     plain = synthetic.plain(n, m, seed=seed)
@@ -130,6 +162,8 @@ def _show_synthetic(console: Console, small: bool, seed: int) -> None:
         _show_engines(console, found)
         certificate = found.best.hits.certificate
         console.print(_certificate_panel(certificate[0], "certificate of query 0"))
+        figures["plain" if major is None else "hn"] = _engine_figures(found)
+    return figures
 
 
 def _show_engines(console: Console, comparison: Comparison) -> None:

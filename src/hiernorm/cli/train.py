@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -57,12 +58,14 @@ def parse_share(text: str) -> float:
 @click.option("--seed", type=int, help="[0]")
 @click.option("--threads", type=click.IntRange(min=1), help="Of torch.")
 @click.option("--export", is_flag=True, help="Also write the model as ONNX, for deployment.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def train(
     data: tuple[str, ...],
     out: Path,
     resume: bool,
     threads: int | None,
     export: bool,
+    as_json: bool,
     augment: str | None,
     **options: Any,
 ) -> None:
@@ -104,6 +107,9 @@ def train(
     if export:
         modules["export"].export_network(modules["checkpoint"].load_network(model), out / "export")
     best = min(run.history, key=lambda record: record["validation_loss"])
+    if as_json:
+        click.echo(json.dumps({"model": str(model), "epochs": run.epoch, "best": best}))
+        return
     click.echo(
         f"{model}: validation loss {best['validation_loss']:.4f} after epoch {best['epoch']} "
         f"of {run.epoch}"
