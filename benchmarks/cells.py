@@ -30,6 +30,8 @@ SIZES = (10_000, 30_000, 100_000, 300_000, 1_000_000, 4_000_000)
 POINTS = ((8, "1/32"), (16, "1/8"), (16, "1/32"), (32, "1/8"))
 EFS = (50, 100, 200, 500, 1000)
 RECALL = 0.999
+PLANNED = 99_000
+"""Entries on which the planner is put beside both choices."""
 SCALES = {"smoke": SMOKE, "quick": QUICK, "full": FULL}
 SINGLE = Group(manner="single", k=1, threads=1)
 
@@ -40,7 +42,8 @@ class Cascade:
     family = "cascade"
 
     def __init__(self, major: int, alpha: float, cells: bool | None) -> None:
-        self.name = self.index_name = "hiernorm" if cells is None else "hiernorm, no cells"
+        names = {None: "hiernorm", False: "hiernorm, no cells", True: "hiernorm, always cells"}
+        self.name = self.index_name = names[cells]
         self.index = hiernorm.Index(128, major=major, alpha=alpha, cells=cells)
 
     def build(self, database: Float32Array, seed: int) -> None:
@@ -102,6 +105,32 @@ def measure_size(
         "recall": recalls,
         "microseconds": {name: 1e6 * t.median for name, t in timings.items()},
     }
+
+
+def measure_planner(
+    features: Float32Array, queries: Float32Array, options: argparse.Namespace
+) -> list[dict[str, Any]]:
+    """Time what the planner chose beside both choices, on data where cells hardly help."""
+    random = np.random.default_rng(1)
+    uniform = [random.standard_normal(x.shape, dtype=np.float32) for x in (features, queries)]
+    cases = (
+        ("uniform directions", uniform, 1 / 8, 1),
+        ("alpha = 1/4", [features, queries], 1 / 4, 1),
+        ("k = 1000", [features, queries], 1 / 8, 1000),
+        ("alpha = 1/8", [features, queries], 1 / 8, 1),
+    )
+    rows = []
+    for name, pair, alpha, k in cases:
+        x, q = (hiernorm.normalize(part, 16, alpha) for part in pair)
+        methods = [Cascade(16, alpha, cells) for cells in (None, False, True)]
+        for method in methods:
+            method.build(x, seed=0)
+        group = Group(manner="single", k=k, threads=1)
+        timings = measure_group(methods, q, group, SCALES[options.scale])
+        chosen, flat, cells = (1e6 * timings[m.name].median for m in methods)
+        rows.append({"case": name, "n": len(x), "chosen": chosen, "flat": flat, "cells": cells})
+        print(json.dumps(rows[-1]), flush=True)
+    return rows
 
 
 def growth(rows: list[dict[str, Any]], value: Any) -> float | None:
@@ -176,6 +205,8 @@ def main() -> None:
                 },
             }
         )
+    part = np.sort(order[:PLANNED])
+    report["planner"] = measure_planner(features[part], queries, options)
     report["others_used"] = watch.share()
     options.out.mkdir(parents=True, exist_ok=True)
     (options.out / "cells.json").write_text(json.dumps(report, indent=2) + "\n")
