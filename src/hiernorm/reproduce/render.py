@@ -181,7 +181,7 @@ def runs(findings: Findings) -> Section:
         [
             record["name"],
             f"{record['seconds']:.0f}",
-            percent(record["share_of_other_processes"]),
+            _load(record["share_of_other_processes"]),
             str(record["machine"]["commit"])[:12],
             record["machine"]["isa"],
         ]
@@ -190,3 +190,8 @@ def runs(findings: Findings) -> Section:
     text = "One JSON file each in `runs/`, with seed, settings, machine and versions."
     head = ["run", "seconds", "share of other processes", "commit", "instruction set"]
     return Section("Runs", [Text(text), Rows(head, rows)])
+
+
+def _load(share: float | None) -> str:
+    """What others took of the processors; a run of milliseconds is too short to tell."""
+    return "too short to tell" if share is None else percent(share)
