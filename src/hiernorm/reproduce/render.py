@@ -181,7 +181,7 @@ def runs(findings: Findings) -> Section:
         [
             record["name"],
             f"{record['seconds']:.0f}",
-            _load(record["share_of_other_processes"]),
+            _taken(record["share_of_other_processes"]),
             str(record["machine"]["commit"])[:12],
             record["machine"]["isa"],
         ]
@@ -192,6 +192,6 @@ def runs(findings: Findings) -> Section:
     return Section("Runs", [Text(text), Rows(head, rows)])
 
 
-def _load(share: float | None) -> str:
+def _taken(share: float | None) -> str:
     """What others took of the processors; a run of milliseconds is too short to tell."""
     return "too short to tell" if share is None else percent(share)
