@@ -109,6 +109,8 @@ def test_list_shows_parts_and_times_without_running_them(tmp_path: Path) -> None
         assert part.name in shown
     assert "min in all" in shown or "h in all" in shown
     assert list(tmp_path.iterdir()) == []
+    listed = CliRunner().invoke(app, [*command, "--json"])
+    assert [part["part"] for part in json.loads(listed.stdout)["parts"]] == [p.name for p in PARTS]
 
 
 def test_scenes_must_be_named(tmp_path: Path) -> None:

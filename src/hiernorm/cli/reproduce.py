@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
@@ -55,6 +56,7 @@ PRIOR = 120.0
 @click.option("--render", "only_render", is_flag=True, help="Write the report in --out again.")
 @click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True)
 @click.option("--seed", default=0, show_default=True, help="Of all that is drawn.")
+@click.option("--json", "as_json", is_flag=True, help="Print the list, or where it went, as JSON.")
 def reproduce(
     data: Path | None,
     train: str | None,
@@ -70,6 +72,7 @@ def reproduce(
     only_render: bool,
     threads: int,
     seed: int,
+    as_json: bool,
 ) -> None:
     """Reproduce the paper's tables, figures and claims.
 
@@ -87,12 +90,16 @@ def reproduce(
         scenes = _find_scenes(data, train, tests, out, smoke, only_list)
         options = _options(scenes, out, recipe, baseline, budget, smoke, force, threads, seed)
         if only_list:
-            _show_list(options)
+            parts = _list_parts(options)
+            if as_json:
+                click.echo(json.dumps({"parts": parts}))
+            else:
+                _show_list(parts)
             return
         with _Bars() as bars:
             run.run_parts(options, bars, only)
     page = render.render_report(out)
-    click.echo(f"report: {page}")
+    click.echo(json.dumps({"report": str(page)}) if as_json else f"report: {page}")
 
 
 def _find_scenes(
@@ -154,21 +161,35 @@ def _options(
     )
 
 
-def _show_list(options: Options) -> None:
-    """Show what would run: nothing is computed for it."""
+def _list_parts(options: Options) -> list[dict[str, Any]]:
+    """What would run: nothing is computed for it."""
     from hiernorm.reproduce.run import plan_parts
     from hiernorm.reproduce.work import Work
 
     work = Work(options)
+    parts = []
+    for part, runs in plan_parts(work):
+        finished = [run for run in runs if work.store.find(f"{part.name}/{run.name}") is not None]
+        parts.append(
+            {
+                "part": part.name,
+                "what": part.title,
+                "runs": len(runs),
+                "finished": len(finished),
+                "expected_seconds": sum(run.seconds for run in runs),
+            }
+        )
+    return parts
+
+
+def _show_list(parts: list[dict[str, Any]]) -> None:
     table = Table()
     for column in ("part", "what", "runs", "finished", "expected"):
         table.add_column(column, justify="left" if column in ("part", "what") else "right")
-    total = 0.0
-    for part, runs in plan_parts(work):
-        finished = [run for run in runs if work.store.find(f"{part.name}/{run.name}") is not None]
-        seconds = sum(run.seconds for run in runs)
-        total += seconds
-        table.add_row(part.name, part.title, str(len(runs)), str(len(finished)), _span(seconds))
+    for part in parts:
+        *cells, seconds = part.values()
+        table.add_row(*map(str, cells), _span(seconds))
+    total = sum(part["expected_seconds"] for part in parts)
     width = None if sys.stdout.isatty() else PIPED_WIDTH
     console = Console(width=width)
     console.print(table)
