@@ -231,6 +231,25 @@ def test_choose_a_photo_click_a_keypoint_see_its_neighbours(browser, folder, col
         assert outside == []
 
 
+def test_a_photo_that_arrives_late_does_not_replace_the_one_chosen_since(
+    browser, folder, collection
+):
+    with served(folder) as address:
+        page = browser.new_page()
+        late = []
+        page.route("**/api/photos/0/keypoints", lambda route: late.append(route))
+        with page.expect_request("**/api/photos/0/keypoints"):
+            page.goto(address)
+        page.select_option("#photos", "1")
+        chosen = f'#overlay [data-id="{collection.keypoints_of(1)[0][0]}"]'
+        page.wait_for_selector(chosen)
+        with page.expect_response("**/api/photos/0/keypoints"):
+            late[0].continue_()
+        page.wait_for_timeout(200)
+        assert page.locator(chosen).count() == 1
+        assert page.input_value("#photos") == "1"
+
+
 def test_the_page_works_by_keyboard_and_on_a_phone(browser, folder, collection):
     with served(folder) as address:
         page = browser.new_page(viewport={"width": 380, "height": 700})

@@ -4,7 +4,7 @@ import { drawPlot, make } from "./plot.js";
 
 const NEIGHBOURS = 12;
 const byId = (id) => document.getElementById(id);
-const state = { photos: [], photo: 0, keypoints: null, cursor: 0, asked: 0 };
+const state = { photos: [], photo: 0, keypoints: null, cursor: 0, asked: 0, wanted: 0 };
 
 async function fetchJson(path) {
   const response = await fetch(path);
@@ -37,7 +37,9 @@ async function start() {
 
 async function showPhoto(number, key) {
   const photo = state.photos[number];
+  const wanted = ++state.wanted;
   const keypoints = await fetchJson(`api/photos/${number}/keypoints`);
+  if (wanted !== state.wanted) return;  // another photo has been chosen meanwhile
   Object.assign(state, { photo: number, keypoints, cursor: 0 });
   if (key !== undefined) state.cursor = Math.max(0, keypoints.id.indexOf(key));
   byId("photos").value = number;
