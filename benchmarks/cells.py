@@ -41,10 +41,10 @@ class Cascade:
 
     family = "cascade"
 
-    def __init__(self, major: int, alpha: float, cells: bool | None) -> None:
+    def __init__(self, dim: int, major: int, alpha: float, cells: bool | None) -> None:
         names = {None: "hiernorm", False: "hiernorm, no cells", True: "hiernorm, always cells"}
         self.name = self.index_name = names[cells]
-        self.index = hiernorm.Index(128, major=major, alpha=alpha, cells=cells)
+        self.index = hiernorm.Index(dim, major=major, alpha=alpha, cells=cells)
 
     def build(self, database: Float32Array, seed: int) -> None:
         """Index the database."""
@@ -79,7 +79,7 @@ def measure_size(
 ) -> dict[str, Any]:
     """Build and time all methods on one database."""
     major, alpha = point
-    own = [Cascade(major, alpha, None), Cascade(major, alpha, False)]
+    own = [Cascade(database.shape[1], major, alpha, cells) for cells in (None, False)]
     methods: list[Method] = [*own, *peers_of(len(database), options.largest_graph)]
     build_seconds: dict[str, float] = {}
     for method in methods:
@@ -122,7 +122,7 @@ def measure_planner(
     rows = []
     for name, pair, alpha, k in cases:
         x, q = (hiernorm.normalize(part, 16, alpha) for part in pair)
-        methods = [Cascade(16, alpha, cells) for cells in (None, False, True)]
+        methods = [Cascade(x.shape[1], 16, alpha, cells) for cells in (None, False, True)]
         for method in methods:
             method.build(x, seed=0)
         group = Group(manner="single", k=k, threads=1)

@@ -1,6 +1,6 @@
 """How well photos are matched: our descriptors and OpenCV's SIFT at the same keypoints.
 
-    python benchmarks/photo_pairs.py --data ../shared/data --out results/photos
+    python benchmarks/photo_pairs.py --data SCENES --out results/photos
 
 Pairs of photos of a scene with tracks: the scene's archive (PhotoTour) says which patches show the
 same 3-D point, and where in which photo. For each pair the tracks that both photos see give a

@@ -1,6 +1,6 @@
 """How often `hiernorm locate` finds the right place: every photo in turn left out and looked for.
 
-    python benchmarks/photo_places.py --photos ../shared/data/photos --out results/photos
+    python benchmarks/photo_places.py --photos PHOTOS --out results/photos
 
 All photos of all sets (a folder each) are described into one collection. Each photo is the query
 once, with its own descriptors hidden from the search; the answer is right if the best photo is of

@@ -1,4 +1,5 @@
-// Which blocks one query has to read: down the cones, from 4,096 entries to 16.
+// Which blocks one query has to read: those whose cones, of 256 entries and then of 16, can hold a
+// better entry. The cones of 4,096 entries only lead to the first threshold.
 #pragma once
 
 #include <cstddef>

@@ -1,0 +1,35 @@
+"""The benchmark of growth runs on small features and writes what its page shows."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("faiss", reason="needs hiernorm[bench]")
+pytest.importorskip("hnswlib", reason="needs hiernorm[bench]")
+pytest.importorskip("matplotlib", reason="needs hiernorm[bench]")
+pytest.importorskip("threadpoolctl", reason="needs hiernorm[bench]")
+
+SCRIPT = Path(__file__).parents[1] / "benchmarks" / "cells.py"
+
+
+def test_every_point_has_its_rows_and_its_picture(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    for name, rows in (("x", 1200), ("q", 20)):
+        np.save(tmp_path / f"{name}.npy", random.standard_normal((rows, 64), dtype=np.float32))
+    files = ["--features", tmp_path / "x.npy", "--queries", tmp_path / "q.npy", "--out", tmp_path]
+    subprocess.run([sys.executable, SCRIPT, *files, "--scale", "smoke"], check=True)
+    report = json.loads((tmp_path / "cells.json").read_text())
+    assert [case["major"] for case in report["cases"]] == [8, 16, 16, 32]
+    for case in report["cases"]:
+        (row,) = case["rows"]
+        assert row["n"] == 1200
+        assert row["recall"]["hiernorm"] == row["recall"]["hiernorm, no cells"] == 1.0
+        assert min(row["microseconds"].values()) > 0
+    assert len(report["planner"]) == 4
+    assert (tmp_path / "cells.png").read_bytes()[:4] == b"\x89PNG"
