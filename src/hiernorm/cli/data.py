@@ -12,10 +12,13 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 from hiernorm.scenes.archives import ARCHIVES, Archive
 from hiernorm.scenes.download import PINS, download, find_archive
 from hiernorm.scenes.embedded import embedded_photos
-from hiernorm.scenes.maker import Recipe, make_scene
+from hiernorm.scenes.maker import Made, Recipe, make_scene
+from hiernorm.scenes.matched import TrackRecipe, make_matched_scene
+from hiernorm.vision.geometry import GEOMETRIES
 from hiernorm.vision.photos import list_photos
 
 DEFAULT = Recipe()
+TRACKS = TrackRecipe()
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout, a line each.")
 
 
@@ -46,6 +49,24 @@ def data() -> None:
     help="Matching pairs at most, and as many non-matching ones.",
 )
 @click.option("--seed", default=DEFAULT.seed, show_default=True, help="Seed of all that is drawn.")
+@click.option(
+    "--tracks",
+    is_flag=True,
+    help="Photos of one place: points are what several of them show; no view is made.",
+)
+@click.option(
+    "--keypoints",
+    default=TRACKS.keypoints,
+    show_default=True,
+    help="With --tracks: per photo at most.",
+)
+@click.option(
+    "--geometry",
+    type=click.Choice(GEOMETRIES),
+    default=TRACKS.geometry,
+    show_default=True,
+    help="With --tracks: what matches must agree on.",
+)
 @JSON
 def make(
     folder: Path | None,
@@ -54,23 +75,49 @@ def make(
     views: int,
     pairs: int,
     seed: int,
+    tracks: bool,
+    keypoints: int,
+    geometry: str,
     as_json: bool,
 ) -> None:
     """Make a scene in the UBC format from photos.
 
     Keypoints are seen again through random homographies, in other light and with the noise of a
-    detector. The same photos and options give the same bytes.
+    detector; with --tracks, in the photos that show the same place. The same photos and options
+    give the same bytes.
     """
-    recipe = Recipe(points=points, views=views, pairs=pairs, seed=seed)
+    if tracks and folder is None:
+        raise click.UsageError("--tracks needs --photos, a folder of photos of one place")
     photos = embedded_photos() if folder is None else list_photos(folder)
-    with _progress(TextColumn("{task.completed}/{task.total} photos")) as progress:
-        task = progress.add_task(out.name, total=len(photos))
-        made = make_scene(photos, out, recipe, on_photo=lambda photo: progress.advance(task))
+    if tracks:
+        wanted = TrackRecipe(keypoints=keypoints, geometry=geometry, pairs=pairs, seed=seed)
+        made = _make_tracks(photos, out, wanted)
+    else:
+        made = _make_views(photos, out, Recipe(points=points, views=views, pairs=pairs, seed=seed))
     if as_json:
         counts = {"patches": made.patches, "points": made.points, "photos": made.photos}
         click.echo(json.dumps({"path": str(out), **counts}))
         return
     click.echo(f"{out}: {made.patches:,} patches of {made.points:,} points, {made.photos} photos")
+
+
+def _make_views(photos: list[Path], out: Path, recipe: Recipe) -> Made:
+    with _progress(TextColumn("{task.completed}/{task.total} photos")) as progress:
+        task = progress.add_task(out.name, total=len(photos))
+        return make_scene(photos, out, recipe, on_photo=lambda photo: progress.advance(task))
+
+
+def _make_tracks(photos: list[Path], out: Path, recipe: TrackRecipe) -> Made:
+    with _progress(TextColumn("{task.completed}/{task.total}")) as progress:
+        task = progress.add_task(out.name, total=None)
+        return make_matched_scene(
+            photos,
+            out,
+            recipe,
+            on_step=lambda what, done, total: progress.update(
+                task, description=what, completed=done, total=total
+            ),
+        )
 
 
 @data.command("download", epilog=f"Scenes: {', '.join(ARCHIVES)}.")
