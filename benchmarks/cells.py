@@ -2,9 +2,10 @@
 
     python benchmarks/cells.py --features features.npy --queries queries.npy --out results/cells
 
-`features` are plain descriptors (n, d), `queries` others that are not among them. For each K and
-alpha they are turned by PCA of the features and normalised hierarchically. Writes cells.json and
-cells.png; every size is measured in rounds in which each method has its turn.
+`features` are plain descriptors (n, d), `queries` others that are not among them (features.py makes
+both from photos). For each K and alpha they are turned by PCA of the features and normalised
+hierarchically. Writes cells.json, after every size, and cells.png; every size is measured in rounds
+in which each method has its turn.
 """
 
 from __future__ import annotations
@@ -27,7 +28,11 @@ from hiernorm.bench.methods import FaissPanorama, Hnsw, HnswGraph, Method, Searc
 from hiernorm.reference import Float32Array
 
 SIZES = (10_000, 30_000, 100_000, 300_000, 1_000_000, 4_000_000)
-POINTS = ((8, "1/32"), (16, "1/8"), (16, "1/32"), (32, "1/8"))
+FOLLOWED = ((16, "1/8"), (8, "1/32"))
+"""Points that are measured at every size; the first with hnswlib at every size that is allowed."""
+POINTS = tuple((k, a) for k in (8, 16, 32) for a in ("0", "1/32", "1/16", "1/8", "1/4"))
+"""The others are measured at COMPARED entries, with all peers, and at the largest size without."""
+COMPARED = 100_000
 EFS = (50, 100, 200, 500, 1000)
 RECALL = 0.999
 PLANNED = 99_000
@@ -62,25 +67,30 @@ def turn(features: Float32Array, *others: Float32Array) -> list[Float32Array]:
     return [(rows @ directions).astype(np.float32) for rows in (features, *others)]
 
 
-def peers_of(n: int, largest_graph: int) -> list[Method]:
+def peers_of(n: int, point: tuple[int, float], options: argparse.Namespace) -> list[Method]:
     """List the peers that are installed; graphs take long to build."""
     faiss, hnswlib = import_optional("faiss"), import_optional("hnswlib")
+    followed = [(major, float(Fraction(text))) for major, text in FOLLOWED]
     methods: list[Method] = []
-    if hasattr(faiss, "IndexFlatIPPanorama"):
+    if hasattr(faiss, "IndexFlatIPPanorama") and (n <= COMPARED or point in followed):
         methods.append(FaissPanorama(faiss, 8))
-    if hnswlib is not None and n <= largest_graph:
+    largest = options.largest_graph if point == followed[0] else COMPARED
+    if hnswlib is not None and n <= min(largest, options.largest_graph):
         graph = HnswGraph(hnswlib)
         methods += [Hnsw(graph, ef) for ef in EFS]
     return methods
 
 
 def measure_size(
-    database: Float32Array, queries: Float32Array, point: tuple[int, float], options: Any
+    database: Float32Array,
+    queries: Float32Array,
+    point: tuple[int, float],
+    options: argparse.Namespace,
 ) -> dict[str, Any]:
     """Build and time all methods on one database."""
     major, alpha = point
     own = [Cascade(database.shape[1], major, alpha, cells) for cells in (None, False)]
-    methods: list[Method] = [*own, *peers_of(len(database), options.largest_graph)]
+    methods: list[Method] = [*own, *peers_of(len(database), point, options)]
     build_seconds: dict[str, float] = {}
     for method in methods:
         if method.index_name not in build_seconds:
@@ -143,13 +153,15 @@ def growth(rows: list[dict[str, Any]], value: Any) -> float | None:
 
 
 def draw(report: dict[str, Any], file: Path) -> None:
-    """Draw time and entries read against N."""
+    """Draw time and entries read against N, of the points that every size was measured for."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(10, 4.2), layout="constrained")
     times, read = figure.subplots(1, 2)
     for case in report["cases"]:
         rows = case["rows"]
+        if (case["major"], case["alpha_text"]) not in FOLLOWED:
+            continue
         label = f"K={case['major']}, alpha={case['alpha_text']}"
         n = [r["n"] for r in rows]
         (line,) = times.plot(n, [r["microseconds"]["hiernorm"] for r in rows], "o-", label=label)
@@ -170,6 +182,14 @@ def draw(report: dict[str, Any], file: Path) -> None:
     figure.savefig(file, dpi=150)
 
 
+def sizes_of(point: tuple[int, str], features: int) -> list[int]:
+    """Sizes at which a point is measured."""
+    every = [n for n in SIZES if n < features] + [features]
+    if point in FOLLOWED:
+        return every
+    return sorted({min(COMPARED, features), features})
+
+
 def main() -> None:
     """Measure all sizes that the features allow."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
@@ -180,36 +200,33 @@ def main() -> None:
     parser.add_argument("--query-count", type=int, default=500)
     parser.add_argument("--largest-graph", type=int, default=1_000_000)
     options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
     features, queries = turn(np.load(options.features), np.load(options.queries))
     queries = queries[: options.query_count]
     order = np.random.default_rng(0).permutation(len(features))
-    sizes = [n for n in SIZES if n < len(features)] + [len(features)]
     watch = Bystanders()
-    report: dict[str, Any] = {"machine": describe_machine(), "cases": []}
-    for major, text in POINTS:
+    report: dict[str, Any] = {"machine": describe_machine(), "planner": [], "cases": []}
+
+    def write() -> None:
+        report["others_used"] = watch.share()
+        (options.out / "cells.json").write_text(json.dumps(report, indent=2) + "\n")
+
+    report["planner"] = measure_planner(features[np.sort(order[:PLANNED])], queries, options)
+    for major, text in (*FOLLOWED, *(point for point in POINTS if point not in FOLLOWED)):
         alpha = float(Fraction(text))
-        x = hiernorm.normalize(features, major, alpha)
+        rows: list[dict[str, Any]] = []
+        case = {"major": major, "alpha_text": text, "rows": rows, "growth": {}}
+        report["cases"].append(case)
         q = hiernorm.normalize(queries, major, alpha)
-        rows = []
-        for n in sizes:
-            rows.append(measure_size(x[np.sort(order[:n])], q, (major, alpha), options))
+        for n in sizes_of((major, text), len(features)):
+            x = hiernorm.normalize(features[np.sort(order[:n])], major, alpha)
+            rows.append(measure_size(x, q, (major, alpha), options))
             print(json.dumps(rows[-1]), flush=True)
-        report["cases"].append(
-            {
-                "major": major,
-                "alpha_text": text,
-                "rows": rows,
-                "growth": {
-                    "time": growth(rows, lambda r: r["microseconds"]["hiernorm"]),
-                    "scanned": growth(rows, lambda r: r["scanned"]),
-                },
+            case["growth"] = {
+                "time": growth(rows, lambda r: r["microseconds"]["hiernorm"]),
+                "scanned": growth(rows, lambda r: r["scanned"]),
             }
-        )
-    part = np.sort(order[:PLANNED])
-    report["planner"] = measure_planner(features[part], queries, options)
-    report["others_used"] = watch.share()
-    options.out.mkdir(parents=True, exist_ok=True)
-    (options.out / "cells.json").write_text(json.dumps(report, indent=2) + "\n")
+            write()
     draw(report, options.out / "cells.png")
 
 

@@ -25,7 +25,9 @@ def test_every_point_has_its_rows_and_its_picture(tmp_path: Path) -> None:
     files = ["--features", tmp_path / "x.npy", "--queries", tmp_path / "q.npy", "--out", tmp_path]
     subprocess.run([sys.executable, SCRIPT, *files, "--scale", "smoke"], check=True)
     report = json.loads((tmp_path / "cells.json").read_text())
-    assert [case["major"] for case in report["cases"]] == [8, 16, 16, 32]
+    points = {(case["major"], case["alpha_text"]) for case in report["cases"]}
+    assert points == {(k, a) for k in (8, 16, 32) for a in ("0", "1/32", "1/16", "1/8", "1/4")}
+    assert len(report["cases"]) == len(points)
     for case in report["cases"]:
         (row,) = case["rows"]
         assert row["n"] == 1200
