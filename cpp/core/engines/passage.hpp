@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "engines/cell_choice.hpp"
@@ -40,6 +41,8 @@ class Passage {
     void settle();
 
    private:
+    static constexpr std::int32_t kDone = std::numeric_limits<std::int32_t>::min();  // settled
+
     struct Finalist {
         std::uint32_t position;
         double bound;
