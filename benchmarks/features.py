@@ -35,8 +35,6 @@ from hiernorm.reproduce.sources import (
 
 EVERY = 10
 """Of the photos, one in so many gives queries."""
-STRONGEST = 5790
-"""Keypoints of a photo."""
 SHIPPED = Path(hiernorm.models.__file__).with_name("hardnet.safetensors")
 
 
@@ -48,9 +46,9 @@ def split_photos(data: Path) -> tuple[list[tuple[str, Path]], list[tuple[str, Pa
     return [photo for photo in photos if photo not in asking], asking
 
 
-def all_sources(photos: list[tuple[str, Path]]) -> Iterator[Source]:
+def all_sources(photos: list[tuple[str, Path]], limit: int) -> Iterator[Source]:
     """Sources in the order in which they are taken."""
-    base = [photo_source(file, name, STRONGEST, scale) for scale in SCALES for name, file in photos]
+    base = [photo_source(file, name, limit, scale) for scale in SCALES for name, file in photos]
     yield from base
     for number in SYMMETRIES:
         for source in base:
@@ -62,6 +60,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--entries", type=int, default=1_000_000)
+    parser.add_argument("--keypoints", type=int, default=5790, help="of a photo, the strongest")
     parser.add_argument("--queries", type=int, default=1000)
     parser.add_argument("--weights", type=Path, default=SHIPPED, help="of a plain network")
     parser.add_argument("--threads", type=int, default=1)
@@ -77,13 +76,17 @@ def main() -> None:
     left = options.entries
     with Progress() as progress:
         task = progress.add_task("patches described", total=options.entries)
-        for source in all_sources(photos):
+        for source in all_sources(photos, options.keypoints):
             parts.append(body.features(source)[:left])
             kinds[source.kind] += len(parts[-1])
             left -= len(parts[-1])
             progress.update(task, completed=options.entries - left)
             if left == 0:
                 break
+        else:
+            raise SystemExit(
+                f"the photos give {options.entries - left:,} patches, turned ones included"
+            )
     np.save(options.out / "features.npy", np.concatenate(parts))
     made = {"photos": len(photos), "queries_from": len(asking), "patches": dict(kinds)}
     (options.out / "made.json").write_text(json.dumps(made, indent=2) + "\n")
