@@ -38,14 +38,26 @@ def ask(collection: Collection, number: int) -> dict[str, Any]:
     here = place_of(photo.name)
     names = [collection.photos[candidate.photo].name for candidate in found]
     rows = [
-        {"photo": name, "votes": c.votes, "inliers": c.inliers, "matches": len(c.pairing.matches)}
+        {
+            "photo": name,
+            "votes": c.votes,
+            "inliers": c.inliers,
+            "matches": len(c.pairing.matches),
+            "convincing": c.convincing,
+        }
         for name, c in zip(names, found, strict=True)
     ]
-    by_votes = max(rows, key=lambda row: row["votes"], default=None)
+
+    def is_best_by(key: str) -> bool:
+        best = max(rows, key=lambda row: row[key], default=None)
+        return best is not None and place_of(best["photo"]) == here
+
     return {
         "query": photo.name,
         "right": bool(names) and place_of(names[0]) == here,
-        "right_by_votes_alone": by_votes is not None and place_of(by_votes["photo"]) == here,
+        "convincing": bool(found) and found[0].convincing,
+        "right_by_votes_alone": is_best_by("votes"),
+        "right_by_inliers_alone": is_best_by("inliers"),
         "seconds": seconds,
         "candidates": rows,
     }
@@ -84,6 +96,9 @@ def summarise(rows: list[dict[str, Any]]) -> dict[str, Any]:
         "photos": len(rows),
         "top1": float(np.mean([row["right"] for row in rows])),
         "top1_by_votes_alone": float(np.mean([row["right_by_votes_alone"] for row in rows])),
+        "top1_by_inliers_alone": float(np.mean([row["right_by_inliers_alone"] for row in rows])),
+        "convincing": sum(row["convincing"] for row in rows),
+        "convincing_and_wrong": sum(row["convincing"] and not row["right"] for row in rows),
         "top1_of_set": {
             name: float(np.mean([r["right"] for r in rows if place_of(r["query"]) == name]))
             for name in sets
@@ -103,16 +118,18 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--model", default="hn16")
     parser.add_argument("--keypoints", type=int, default=1000)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--keep", type=Path, help="collection.hn that a later run starts from")
     options = parser.parse_args()
     recipe = Recipe(model=options.model, limit=options.keypoints)
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "all.hn"
+        path = options.keep or Path(folder) / "all.hn"
         start = time.perf_counter()
         outcome = take_in(
             path,
             find_photos([options.photos]),
             recipe,
-            workers=2,
+            workers=options.workers,
             report=lambda done, total: print(f"described {done} of {total}", file=sys.stderr),
         )
         described = time.perf_counter() - start

@@ -229,6 +229,7 @@ def test_the_config_of_ann_benchmarks_names_what_exists(ann_module):
     yaml = pytest.importorskip("yaml", reason="needs PyYAML")
     folder = ROOT / "benchmarks" / "ann_benchmarks" / "hiernorm"
     config = yaml.safe_load((folder / "config.yml").read_text(encoding="utf-8"))
+    x = random_rows(50, 8)
     for metric, definitions in config["float"].items():
         for definition in definitions:
             assert definition["module"].rpartition(".")[2] == folder.name
@@ -236,7 +237,11 @@ def test_the_config_of_ann_benchmarks_names_what_exists(ann_module):
             for group in definition["run_groups"].values():
                 for argument in group["args"][0]:
                     arguments = [metric if a == "@metric" else a for a in definition["base_args"]]
-                    getattr(ann_module, definition["constructor"])(*arguments, argument)
+                    made = getattr(ann_module, definition["constructor"])(*arguments, argument)
+                    for query_argument in group["query_args"][0]:
+                        made.set_query_arguments(query_argument)
+                        made.fit(x)
+                        np.testing.assert_array_equal(made.query(x[3], 1), [3])
     assert (folder / "Dockerfile").read_text(encoding="utf-8").startswith("FROM ann-benchmarks")
 
 

@@ -18,11 +18,14 @@ import pyarrow.parquet
 from click.testing import CliRunner
 
 from hiernorm.cli.app import app
+from hiernorm.matching import Matches
 from hiernorm.models import load_model
 from hiernorm.vision.collection import Collection
 from hiernorm.vision.description import Recipe, describe_photo
+from hiernorm.vision.geometry import Agreement
 from hiernorm.vision.intake import find_photos, take_in
-from hiernorm.vision.location import locate
+from hiernorm.vision.location import Candidate, locate, rank
+from hiernorm.vision.pairing import Pairing
 from photo_sets import RECIPE, read_photo, write_photos, write_view
 
 
@@ -198,3 +201,21 @@ def test_votes_count_each_descriptor_once_for_a_photo(made):
     first, second = (collection.keypoints_of(number)[0] for number in (0, 2))
     neighbours = np.array([[first[0], first[1]], [first[0], second[0]], [second[3], -1]])
     assert count_votes(collection, neighbours).tolist() == [2, 0, 2]
+
+
+def candidate(photo: int, votes: int, inliers: int, matches: int) -> Candidate:
+    pairs, agreed = np.zeros((matches, 2), np.int64), np.arange(matches) < inliers
+    known = Matches(pairs, np.zeros(matches), np.zeros(matches))
+    pairing = Pairing(known, Agreement("fundamental", np.eye(3), agreed), {})
+    return Candidate(photo, votes, inliers, pairing)
+
+
+def test_what_chance_agrees_on_does_not_outrank_votes():
+    chance = candidate(0, votes=85, inliers=17, matches=118)
+    voted = candidate(1, votes=117, inliers=12, matches=117)
+    few = candidate(2, votes=90, inliers=14, matches=20)
+    assert [c.photo for c in rank([chance, voted, few])] == [1, 2, 0]
+    proved = candidate(3, votes=40, inliers=31, matches=120)
+    more = candidate(4, votes=30, inliers=60, matches=200)
+    assert [c.photo for c in rank([chance, voted, few, proved, more])] == [4, 3, 1, 2, 0]
+    assert [c.convincing for c in (chance, few, proved)] == [False, False, True]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import json
 import zipfile
 
 import numpy as np
@@ -251,6 +252,28 @@ def test_the_command_downloads_several_and_says_what_it_compared(
     assert matched == f"{tmp_path / 'trevi.zip'}: matches {published.digest}"
     assert "no digest is published; pinned in" in pinned
     assert files_in(tmp_path) == {"trevi.zip", "halfdome.zip", PINS}
+
+
+def test_the_command_tells_what_it_compared_as_json(server, published, tmp_path, monkeypatch):
+    other = Archive("halfdome", server.url("trevi.zip"), None, "test")
+    monkeypatch.setitem(archives.ARCHIVES, "trevi", published)
+    monkeypatch.setitem(archives.ARCHIVES, "halfdome", other)
+    arguments = ["data", "download", "trevi", "halfdome", "--to", str(tmp_path), "--json"]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    pin = f"sha256:{hashlib.sha256(GOOD).hexdigest()}"
+    expected = [
+        {
+            "path": str(tmp_path / "trevi.zip"),
+            "digest": published.digest,
+            "newly_pinned": False,
+        },
+        {"path": str(tmp_path / "halfdome.zip"), "digest": pin, "newly_pinned": True},
+    ]
+    assert [json.loads(line) for line in result.stdout.splitlines()] == expected
+    again = CliRunner().invoke(app, arguments)
+    expected[1]["newly_pinned"] = False
+    assert [json.loads(line) for line in again.stdout.splitlines()] == expected
 
 
 def test_an_unknown_scene_is_refused_before_anything_is_fetched(tmp_path):

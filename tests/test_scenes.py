@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import shutil
 import subprocess
 import sys
 import time
@@ -276,6 +278,27 @@ def test_the_command_makes_the_embedded_scene(tmp_path):
     again = CliRunner().invoke(app, arguments)
     assert again.exit_code == 1
     assert "exists already" in again.output
+
+
+def test_the_command_tells_what_it_made_as_json(tmp_path):
+    photos, out = tmp_path / "photos", tmp_path / "made.zip"
+    photos.mkdir()
+    for photo in embedded_photos()[:2]:
+        shutil.copy(photo, photos)
+    arguments = ["data", "make", "--photos", str(photos), "--out", str(out), "--json"]
+    result = CliRunner().invoke(app, [*arguments, "--points", "3", "--views", "2"])
+    assert result.exit_code == 0, result.output
+    scene = PhotoTour.open(out)
+    assert json.loads(result.stdout) == {
+        "path": str(out),
+        "patches": len(scene),
+        "points": len(set(scene.points.tolist())),
+        "photos": 2,
+    }
+    again = CliRunner().invoke(app, arguments)
+    assert again.exit_code == 1
+    assert again.stdout == ""
+    assert "exists already" in again.stderr
 
 
 def test_the_example_of_the_documentation_runs(tmp_path, monkeypatch):

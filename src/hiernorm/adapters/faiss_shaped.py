@@ -1,4 +1,4 @@
-"""An index with the methods of FAISS: replacing ``faiss.IndexFlatIP`` is one line."""
+"""An index with the methods of FAISS: replacing ``IndexFlatIP`` or ``IndexFlatL2`` is one line."""
 
 from __future__ import annotations
 
@@ -12,25 +12,32 @@ import numpy.typing as npt
 
 from hiernorm.arrays import as_count, as_ids, as_rows
 from hiernorm.index import Index
-from hiernorm.reference import Float32Array, Int64Array
+from hiernorm.reference import Float32Array, Float64Array, Int64Array
 
-MISSING = -np.finfo(np.float32).max
-"""The score that FAISS gives where there are fewer than k entries."""
+METRIC_INNER_PRODUCT, METRIC_L2 = 0, 1
+"""The numbers that FAISS has for them."""
+METRICS = {METRIC_INNER_PRODUCT: "ip", METRIC_L2: "l2"}
+MISSING = np.finfo(np.float32).max
+"""The distance that FAISS gives where there are fewer than k entries, and minus the score."""
 FORMAT = "hiernorm IndexHN 1"
 
 
 class IndexHN:
-    """Exact inner-product search, called as FAISS is.
+    """Exact search by inner product or distance, called as FAISS is.
 
-    What differs from ``faiss.IndexFlatIP``: scores are canonical, so the answer is the same on
-    every machine; ties go to the lower id; ids stay with their vectors when others are removed (as
-    in ``faiss.IndexIDMap``); hits of a range come best first. Removing entries and filtering copy
-    what stays: for collections that change often there is ``hiernorm.Database``.
+    What differs from ``faiss.IndexFlatIP`` and ``faiss.IndexFlatL2``: scores are canonical, so the
+    answer is the same on every machine; ties go to the lower id; ids stay with their vectors when
+    others are removed (as in ``faiss.IndexIDMap``); hits of a range come best first. Removing
+    entries and filtering copy what stays: for collections that change often there is
+    ``hiernorm.Database``.
 
     Parameters
     ----------
     d
         Number of dimensions.
+    metric
+        ``faiss.METRIC_INNER_PRODUCT`` (0), scores from the largest down, or ``faiss.METRIC_L2``
+        (1), squared Euclidean distances from the smallest up.
     major, alpha
         For HN vectors, as in :class:`hiernorm.Index`; leave them out for any others.
     threads
@@ -45,6 +52,10 @@ class IndexHN:
     >>> D, I = index.search(np.float32([[0, 0.6, 0.8]]), 2)
     >>> D.tolist(), I.tolist()
     ([[0.800000011920929, 0.6000000238418579]], [[2, 1]])
+    >>> nearest = IndexHN(3, metric=1)  # was: faiss.IndexFlatL2(3)
+    >>> nearest.add(np.eye(3, dtype=np.float32))
+    >>> nearest.search(np.float32([[0, 0, 2]]), 2)[0].tolist()
+    [[1.0, 5.0]]
     """
 
     is_trained = True
@@ -52,13 +63,20 @@ class IndexHN:
     def __init__(
         self,
         d: int,
+        metric: int = METRIC_INNER_PRODUCT,
         *,
         major: int | None = None,
         alpha: float | None = None,
         threads: int | None = None,
     ) -> None:
         self.d = as_count("d", d, least=2)
-        self._index = Index(d, major=major, alpha=alpha, threads=threads)
+        if metric not in METRICS:
+            raise ValueError(
+                f"metric must be {METRIC_INNER_PRODUCT} (faiss.METRIC_INNER_PRODUCT) or "
+                f"{METRIC_L2} (faiss.METRIC_L2), got {metric!r}"
+            )
+        self.metric_type = metric
+        self._index = Index(d, metric=METRICS[metric], major=major, alpha=alpha, threads=threads)
         self._next_id = 0
 
     @property
@@ -85,30 +103,40 @@ class IndexHN:
     def search(
         self, x: npt.ArrayLike, k: int, *, params: Any = None
     ) -> tuple[Float32Array, Int64Array]:
-        """Scores and ids ``(m, k)`` of the k best entries of each query, best first.
+        """Scores or distances, and ids, ``(m, k)`` of the k best entries of each query, best first.
 
         Parameters
         ----------
         x
             ``(m, d)`` queries.
         k
-            How many; where there are fewer entries, ids are -1 and scores the lowest float32.
+            How many; where there are fewer entries, ids are -1, and scores the lowest float32 or
+            distances the highest.
         params
             An object with ``sel``, as ``faiss.SearchParameters(sel=...)``, or what ``sel`` may be:
             see :meth:`remove_ids`. Only entries that it selects are searched; still exact.
         """
         hits = self._selected(params).search(x, k)
-        scores = np.where(hits.ids < 0, MISSING, hits.scores).astype(np.float32)
-        return scores, hits.ids
+        scores = np.where(hits.ids < 0, -MISSING, hits.scores)
+        return self._told(scores), hits.ids
 
     def range_search(
         self, x: npt.ArrayLike, thresh: float, *, params: Any = None
     ) -> tuple[Int64Array, Float32Array, Int64Array]:
-        """All entries that score above ``thresh``: offsets ``(m + 1,)``, scores and ids."""
-        hits = self._selected(params).range(x, thresh)
-        above = hits.scores > thresh  # ours are from the threshold up, those of FAISS above it
+        """All entries that score above ``thresh``, or are nearer than it: their squared distance.
+
+        Returns offsets ``(m + 1,)``, scores or distances, and ids.
+        """
+        least = -thresh if self.metric_type == METRIC_L2 else thresh
+        hits = self._selected(params).range(x, least)
+        above = hits.scores > least  # ours are from the threshold up, those of FAISS above it
         kept = np.concatenate(([0], np.cumsum(above)))[hits.offsets]
-        return kept, hits.scores[above].astype(np.float32), hits.ids[above]
+        return kept, self._told(hits.scores[above]), hits.ids[above]
+
+    def _told(self, scores: Float64Array) -> Float32Array:
+        """Scores as FAISS tells them: distances count up from 0, which has no sign."""
+        told = 0.0 - scores if self.metric_type == METRIC_L2 else scores
+        return told.astype(np.float32)
 
     def reconstruct(self, key: int) -> Float32Array:
         """The vector ``(d,)`` of one id; KeyError if there is none."""
@@ -177,6 +205,7 @@ def write_index(index: IndexHN, fname: str | os.PathLike[str]) -> None:
     settings = {
         "format": FORMAT,
         "d": index.d,
+        "metric": index.metric_type,
         "major": index._index.major if index._index.alpha is not None else None,
         "alpha": index._index.alpha,
         "next_id": index._next_id,
@@ -210,7 +239,8 @@ def read_index(fname: str | os.PathLike[str]) -> IndexHN:
             ids, rows = archive["ids"], archive["rows"]
         if settings["format"] != FORMAT:
             raise ValueError(f"expected format {FORMAT!r}, got {settings['format']!r}")
-        index = IndexHN(settings["d"], major=settings["major"], alpha=settings["alpha"])
+        names = ("d", "metric", "major", "alpha")
+        index = IndexHN(**{name: settings[name] for name in names})
         index.add_with_ids(rows, ids)
         index._next_id = as_count("next_id", settings["next_id"], least=0)
     except Exception as error:  # zipfile, zlib, json and NumPy each have their own

@@ -12,12 +12,8 @@ from hiernorm.models import load_model
 from hiernorm.vision.collection import Collection
 from hiernorm.vision.description import describe_photo
 from hiernorm.vision.drawing import draw_matches, read_colour, write_picture
-from hiernorm.vision.location import CANDIDATES, NEIGHBOURS, locate
+from hiernorm.vision.location import CANDIDATES, CONVINCING, NEIGHBOURS, locate
 from hiernorm.vision.pairing import places_of
-
-CONVINCING, SHARE = 15, 0.25
-"""A photo is said to show the place from this many inliers on, if they are this share of its
-matches: among some hundred matches of unrelated photos, chance agrees with about one in six."""
 
 
 @click.command(name="locate")
@@ -46,8 +42,9 @@ def locate_command(
     """Find the photos of a collection that show the place of PHOTO.
 
     Every descriptor votes for its exact nearest neighbours; the photos with the most votes are
-    verified geometrically. The picture shows the best one beside PHOTO. Exit code 1 if none is
-    convincing: fewer than 15 matches agree, or fewer than a quarter of them.
+    verified geometrically. Those that convince come first, by inliers, then the others by votes.
+    The picture shows the best one beside PHOTO. Exit code 1 if none is convincing: fewer than 15
+    matches agree, or fewer than a quarter of them.
     """
     collection = Collection.open(path)
     model = load_model(collection.recipe.model)
@@ -64,9 +61,7 @@ def locate_command(
         leave_out=itself[0] if itself else None,
     )
     seconds = {"describe": described - start, "locate": time.perf_counter() - described}
-    convincing = bool(found) and found[0].inliers >= max(
-        CONVINCING, SHARE * len(found[0].pairing.matches)
-    )
+    convincing = bool(found) and found[0].convincing
     rows = [
         {
             "photo": collection.photos[c.photo].name,

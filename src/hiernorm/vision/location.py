@@ -15,6 +15,9 @@ NEIGHBOURS = 5
 """Exact nearest neighbours that each descriptor votes for."""
 CANDIDATES = 10
 """Photos with the most votes, which are verified geometrically."""
+CONVINCING, SHARE = 15, 0.25
+"""A photo is said to show the place from this many inliers on, if they are this share of its
+matches: among some hundred matches of unrelated photos, chance agrees with about one in six."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +31,7 @@ class Candidate:
     votes
         Descriptors of the query that have one of their nearest neighbours in it.
     inliers
-        Matches that agree with one epipolar geometry: what candidates are ranked by.
+        Matches that agree with one epipolar geometry.
     pairing
         The matches themselves.
     """
@@ -37,6 +40,11 @@ class Candidate:
     votes: int
     inliers: int
     pairing: Pairing
+
+    @property
+    def convincing(self) -> bool:
+        """Whether more matches agree than chance would bring about."""
+        return self.inliers >= max(CONVINCING, SHARE * len(self.pairing.matches))
 
 
 def locate(
@@ -51,7 +59,9 @@ def locate(
     """Find the photos that show what ``query`` shows, the best first.
 
     Every descriptor of the query votes for the photos of its exact nearest neighbours; the photos
-    with the most votes are matched with the query and ranked by the matches that agree.
+    with the most votes are matched with the query. Those where more matches agree than chance would
+    bring about come first, by their number; the others follow by votes, since among them the number
+    of matches that agree is chance.
 
     Parameters
     ----------
@@ -87,7 +97,18 @@ def locate(
         )
         pairing = pair_photos(query, other, geometry="fundamental", threads=threads)
         found.append(Candidate(int(photo), int(votes[photo]), pairing.agreement.count, pairing))
-    return sorted(found, key=lambda c: (-c.inliers, -c.votes, c.photo))
+    return rank(found)
+
+
+def rank(candidates: list[Candidate]) -> list[Candidate]:
+    """The convincing ones by inliers, then the others by votes."""
+
+    def order(c: Candidate) -> tuple[int, ...]:
+        if c.convincing:
+            return 0, -c.inliers, -c.votes, c.photo
+        return 1, -c.votes, -c.inliers, c.photo
+
+    return sorted(candidates, key=order)
 
 
 def count_votes(collection: Collection, neighbours: Int64Array) -> Int64Array:
