@@ -199,6 +199,7 @@ def main() -> None:
     parser.add_argument("--scale", default="quick", choices=list(SCALES))
     parser.add_argument("--query-count", type=int, default=500)
     parser.add_argument("--largest-graph", type=int, default=1_000_000)
+    parser.add_argument("--followed", action="store_true", help="only the points of every size")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     features, queries = turn(np.load(options.features), np.load(options.queries))
@@ -212,7 +213,8 @@ def main() -> None:
         (options.out / "cells.json").write_text(json.dumps(report, indent=2) + "\n")
 
     report["planner"] = measure_planner(features[np.sort(order[:PLANNED])], queries, options)
-    for major, text in (*FOLLOWED, *(point for point in POINTS if point not in FOLLOWED)):
+    others = () if options.followed else [point for point in POINTS if point not in FOLLOWED]
+    for major, text in (*FOLLOWED, *others):
         alpha = float(Fraction(text))
         rows: list[dict[str, Any]] = []
         case = {"major": major, "alpha_text": text, "rows": rows, "growth": {}}
