@@ -135,8 +135,8 @@ TEST(listed_blocks_are_scanned_and_chosen_from) {
                 const Context context(kernels->name, ", cut ", cut);
                 std::vector<Candidate> out(entries + kBlockEntries);
                 out.resize(kernels->scan_list_u8i8(coded.codes(), list.data(), list.size(),
-                                                   coded.query(), cut, 1000u, nearby.data(),
-                                                   out.data()));
+                                                   list.size(), coded.query(), cut, 1000u,
+                                                   nearby.data(), out.data()));
                 CHECK(std::equal(out.begin(), out.end(), expected.begin(), expected.end(),
                                  [](const Candidate& a, const Candidate& b) {
                                      return a.position == b.position && a.score == b.score;

@@ -27,6 +27,9 @@ class CellChoice {
     // threshold. False where it is not worth it: then all of them are to be read.
     bool choose(std::size_t chunk, std::size_t first, double threshold, Report& report);
 
+    // Chosen blocks that blocks_before() has not given yet: they follow one another in memory.
+    std::size_t blocks_left() const { return chosen_count_ - next_; }
+
     // The next chosen blocks up to entry `end` of the chunk, as numbers within it.
     std::span<const std::uint16_t> blocks_before(std::size_t end);
 

@@ -89,7 +89,7 @@ std::size_t Passage::scan_allowed(const Tile& tile, Candidate* out) {
     if (blocks == 0) return 0;
     const bool sparse = blocks * kBlockEntries < tile.entries / 2;
     if (sparse && !soft_ && answer_->results.missing() == 0) {
-        return mask_.keep(out, scan_blocks(tile, {allowed_blocks_.data(), blocks}, out));
+        return mask_.keep(out, scan_blocks(tile, {allowed_blocks_.data(), blocks}, blocks, out));
     }
     answer_->report.scanned += tile.entries;
     if (answer_->results.missing() != 0) return seed_from_scratch(tile, out);
@@ -97,18 +97,21 @@ std::size_t Passage::scan_allowed(const Tile& tile, Candidate* out) {
 }
 
 std::size_t Passage::scan_listed(const Tile& tile, Candidate* out) {
+    std::size_t listed = cells_.blocks_left();
     std::span<const std::uint16_t> list = cells_.blocks_before(tile.first + tile.entries);
     if (!mask_.all()) {
         allowed_blocks_.resize(kTileEntries / kBlockEntries);
         const std::size_t kept =
             mask_.keep_blocks(tile.position - tile.first, list, allowed_blocks_.data());
         list = {allowed_blocks_.data(), kept};
+        listed = kept;
     }
-    return list.empty() ? 0 : scan_blocks(tile, list, out);
+    return list.empty() ? 0 : scan_blocks(tile, list, listed, out);
 }
 
+// Scans the blocks of `list`; behind them it goes on to `listed` blocks with those of later tiles.
 std::size_t Passage::scan_blocks(const Tile& tile, std::span<const std::uint16_t> list,
-                                 Candidate* out) {
+                                 std::size_t listed, Candidate* out) {
     const std::size_t end = tile.first + tile.entries;
     // Behind the last entry of the store a block is not whole.
     const bool partial = (list.back() + std::size_t{1}) * kBlockEntries > end;
@@ -117,8 +120,9 @@ std::size_t Passage::scan_blocks(const Tile& tile, std::span<const std::uint16_t
     const std::uint8_t* codes = tile.chunk.major_codes.data();
     const auto position = tile.position - static_cast<std::uint32_t>(tile.first);
     const std::int32_t cut = coded_.cut(threshold_, scan_slack(tile.norms));
-    std::size_t count = kernels_->scan_list_u8i8(codes, list.data(), list.size(), coded_.scan(),
-                                                 cut, position, stage_rows(tile.chunk), out);
+    std::size_t count =
+        kernels_->scan_list_u8i8(codes, list.data(), list.size(), listed, coded_.scan(), cut,
+                                 position, stage_rows(tile.chunk), out);
     if (partial) {
         const std::size_t whole = end - rest;
         count += kernels_->scan_u8i8(codes + whole * store_->fit().slots(), rest, coded_.scan(),

@@ -57,7 +57,8 @@ class Passage {
     std::size_t scan_all(const Tile& tile, Candidate* out);
     std::size_t scan_allowed(const Tile& tile, Candidate* out);
     std::size_t scan_listed(const Tile& tile, Candidate* out);
-    std::size_t scan_blocks(const Tile& tile, std::span<const std::uint16_t> list, Candidate* out);
+    std::size_t scan_blocks(const Tile& tile, std::span<const std::uint16_t> list,
+                            std::size_t listed, Candidate* out);
     std::size_t seed_from_scratch(const Tile& tile, Candidate* out);
     std::int32_t nth_largest(std::size_t n, std::size_t entries);
     void settle_row(std::uint32_t position);

@@ -81,11 +81,12 @@ struct Kernels {
                              const ScanQuery& query, std::int32_t cut, std::uint32_t position,
                              const std::uint8_t* nearby, Candidate* out, std::int32_t* skipped);
 
-    // The same for the `count` blocks that `list` names, in ascending order.
+    // The same for the first `count` blocks that `list` names, in ascending order. Blocks are
+    // fetched ahead, those too that it names behind them, `listed` in all: they are next.
     std::size_t (*scan_list_u8i8)(const std::uint8_t* blocks, const std::uint16_t* list,
-                                  std::size_t count, const ScanQuery& query, std::int32_t cut,
-                                  std::uint32_t position, const std::uint8_t* nearby,
-                                  Candidate* out);
+                                  std::size_t count, std::size_t listed, const ScanQuery& query,
+                                  std::int32_t cut, std::uint32_t position,
+                                  const std::uint8_t* nearby, Candidate* out);
 
     // The same, but writes the numbers of the entries alone (below 2^16; room for one block more).
     std::size_t (*choose_u8i8)(const std::uint8_t* blocks, const std::uint16_t* list,

@@ -9,7 +9,12 @@ namespace hiernorm {
 namespace {
 
 constexpr std::size_t kScanAhead = 2048;  // bytes of codes that are fetched ahead of the scan
-constexpr std::size_t kBlocksAhead = 8;   // listed blocks, of which the first line is fetched ahead
+constexpr std::size_t kBlocksAhead = 8;   // listed blocks that are fetched ahead
+constexpr std::size_t kLine = 64;
+
+inline void prefetch_block(const std::uint8_t* block, std::size_t bytes) {
+    for (std::size_t i = 0; i < bytes; i += kLine) prefetch(block + i);
+}
 
 // Appends candidates among 16 known scores; `mask` has a bit per score above the cut.
 inline std::size_t append_candidates(const std::int32_t* scores, std::uint32_t mask,
@@ -150,14 +155,16 @@ std::size_t scan_u8i8(const std::uint8_t* blocks, std::size_t entries, const Sca
 
 template <class Isa>
 std::size_t scan_list_u8i8(const std::uint8_t* blocks, const std::uint16_t* list, std::size_t count,
-                           const ScanQuery& query, std::int32_t cut, std::uint32_t position,
-                           const std::uint8_t* nearby, Candidate* out) {
+                           std::size_t listed, const ScanQuery& query, std::int32_t cut,
+                           std::uint32_t position, const std::uint8_t* nearby, Candidate* out) {
     const std::size_t block_bytes = query.groups * kGroupSlots * kBlockEntries;
     Candidate* const begin = out;
     with_query<Isa>(query, [&](const auto& fixed) {
         for (std::size_t i = 0; i < count; ++i) {
             const std::size_t block = list[i];
-            if (i + kBlocksAhead < count) prefetch(blocks + list[i + kBlocksAhead] * block_bytes);
+            if (i + kBlocksAhead < listed) {
+                prefetch_block(blocks + list[i + kBlocksAhead] * block_bytes, block_bytes);
+            }
             const typename Isa::Scores scores = fixed.score(blocks + block * block_bytes);
             if (!Isa::any_above(scores, cut)) continue;
             const auto first = position + static_cast<std::uint32_t>(block * kBlockEntries);
@@ -178,6 +185,9 @@ std::size_t choose_u8i8(const std::uint8_t* blocks, const std::uint16_t* list, s
     with_query<Isa>(query, [&](const auto& fixed) {
         for (std::size_t i = 0; i < count; ++i) {
             const std::size_t block = list[i];
+            if (i + kBlocksAhead < count) {
+                prefetch_block(blocks + list[i + kBlocksAhead] * block_bytes, block_bytes);
+            }
             const std::uint32_t mask = Isa::above(fixed.score(blocks + block * block_bytes), cut);
             for (unsigned half = 0; half < kBlockEntries; half += kHalf) {
                 const std::uint32_t bits = mask >> half & 0xffu;
