@@ -39,7 +39,7 @@ class Missing:
         Examples
         --------
         >>> Missing(shards=(2,), of=3, entries=10).holds([0, 1, 2, 3]).tolist()
-        [False, True, True, False]
+        [False, True, False, False]
         """
         return np.isin(shard_of(ids, self.of), self.shards)
 
@@ -84,7 +84,7 @@ class ShardedHits(Hits):
         ``merge``; what is left of the total is Ray and the network.
     """
 
-    __slots__ = ("seconds",)
+    __slots__ = ("_whole", "seconds")
 
     def __init__(
         self,
@@ -95,8 +95,13 @@ class ShardedHits(Hits):
     ) -> None:
         self.ids = ids
         self.scores = scores
-        self._certificate = certificate
+        self._whole = certificate
         self.seconds = seconds
+
+    @property
+    def certificate(self) -> ShardedCertificate:
+        """Per query: what was proved, the work it took, and which shards are missing."""
+        return self._whole
 
 
 def merge_best(

@@ -21,7 +21,7 @@ def shard_of(ids: npt.ArrayLike, shards: int) -> Int64Array:
     Examples
     --------
     >>> shard_of([0, 1, 2, 3, -1], shards=3).tolist()
-    [0, 2, 2, 0, 1]
+    [1, 2, 1, 0, 2]
     """
     count = np.uint64(as_count("shards", shards))
     mixed = as_ids(ids).view(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
@@ -36,7 +36,7 @@ def split_by_shard(ids: Int64Array, shards: int) -> dict[int, Int64Array]:
     Examples
     --------
     >>> {shard: at.tolist() for shard, at in split_by_shard(np.arange(4), 3).items()}
-    {0: [0, 3], 2: [1, 2]}
+    {0: [3], 1: [0, 2], 2: [1]}
     """
     placed = shard_of(ids, shards)
     order = np.argsort(placed, kind="stable")
