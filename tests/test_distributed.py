@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import importlib
 import json
 from pathlib import Path
@@ -27,6 +28,14 @@ from support import assert_same_hits, expected_hits, raises_text
 def no_ray():
     with in_process():
         yield
+
+
+@pytest.mark.parametrize("name", ["placement", "answers", "queries"])
+def test_examples_of_docstrings(name):
+    module = importlib.import_module(f"hiernorm.distributed.{name}")
+    found = doctest.testmod(module)
+    assert found.attempted
+    assert not found.failed
 
 
 def test_placement_is_fixed_for_ever():
@@ -173,10 +182,8 @@ def test_what_is_not_a_folder_is_copied_and_searched_but_not_changed(no_ray, tmp
     folder = copy_shard(place, shard_name(0), pin.sha256, tmp_path / "copies")
     inside = np.flatnonzero(shard_of(np.arange(300), 2) == 0)
     copied = hiernorm.Database.open(folder)
-    assert_same_hits(
-        copied.search(QUERIES, 5),
-        right_hits(dict(zip(inside.tolist(), rows[inside], strict=True)), 5),
-    )
+    model = dict(zip(inside.tolist(), rows[inside], strict=True))
+    assert_same_hits(copied.search(QUERIES, 5), right_hits(model, 5))
     assert copied.verify().ok
     db.upsert(rows[:1], [0])
     for shard in range(2):
