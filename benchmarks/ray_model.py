@@ -14,10 +14,13 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+SEGMENT_ENTRIES = 2**20
+"""The most of a segment for a major of 16."""
+
 
 @dataclass(frozen=True)
 class Costs:
-    """Seconds, measured: per call, per hit merged; scan time as a power of the entries."""
+    """Seconds, measured: per call, per hit merged; scan time as a power of a segment's entries."""
 
     client_call: float
     server_call: float
@@ -28,8 +31,12 @@ class Costs:
     scan_power: float
 
     def scan(self, entries: float) -> float:
-        """Seconds to search so many entries, for the batch that was measured."""
-        return self.scan_unit * entries**self.scan_power
+        """Seconds to search so many entries, for the batch that was measured.
+
+        Cells save more the larger a segment is; segments are searched one after the other.
+        """
+        segments = max(1.0, entries / SEGMENT_ENTRIES)
+        return segments * self.scan_unit * (entries / segments) ** self.scan_power
 
 
 @dataclass(frozen=True)
@@ -187,39 +194,52 @@ def carry(
     bytes_per_entry: dict[str, float],
     k: int,
     machine: Machine,
-) -> dict[str, Any]:
+) -> list[dict[str, Any]]:
     """Machines, memory, latency, throughput and cost of so many entries, by the same costs.
 
     Codes and ids are in memory, rows on the machines' own disks: a search reads a few of them. One
-    shard per core, one client that asks all of them. The slowest of scan, client and network
-    decides how many queries a second there are.
+    client asks all shards. With one shard per machine a single query is scanned by one core of it
+    (threads share a batch, not a query); with one per core the client has that many calls to
+    handle. A row for each number of shards per machine.
     """
     needed = entries * bytes_per_entry["searched"]
     machines = max(1, math.ceil(needed / (MEMORY_SHARE * machine.memory)))
-    shards = machines * machine.cores
-    replies = shards * k * HIT_BYTES / machine.network
-    client = shards * (single.client_call + single.merge_hit * k) + single.merge_call
-    scan = single.scan(entries / shards) + single.server_call
-    walls = {
-        "scan": batched.scan(entries / shards) + batched.server_call,
-        "client": shards * (batched.client_call + batched.merge_hit * k * batch)
-        + batched.merge_call,
-        "network": replies * batch,
-    }
-    slowest = max(walls, key=lambda name: walls[name])
-    dollars = machines * machine.dollars_per_hour
-    return {
-        "entries": entries,
-        "machines": machines,
-        "shards": shards,
-        "memory_bytes": needed,
-        "disk_bytes": entries * bytes_per_entry["stored"],
-        "latency_seconds": client + scan + single.wait_call + machine.network_latency + replies,
-        "latency_client_seconds": client,
-        "latency_scan_seconds": scan,
-        "batch_wall_seconds": walls,
-        "queries_per_second": batch / walls[slowest],
-        "breaks_first": slowest,
-        "dollars_per_hour": dollars,
-        "dollars_per_million_queries": dollars / 3600 * walls[slowest] / batch * 1e6,
-    }
+    rows = []
+    per_machine = 1
+    while per_machine <= machine.cores:
+        shards = machines * per_machine
+        replies = shards * k * HIT_BYTES / machine.network
+        client = shards * (single.client_call + single.merge_hit * k) + single.merge_call
+        scan = single.scan(entries / shards) + single.server_call
+        threads = machine.cores / per_machine
+        walls = {
+            "scan": batched.scan(entries / shards) / threads + batched.server_call,
+            "client": shards * (batched.client_call + batched.merge_hit * k * batch)
+            + batched.merge_call,
+            "network": replies * batch,
+        }
+        slowest = max(walls, key=lambda name: walls[name])
+        dollars = machines * machine.dollars_per_hour
+        rows.append(
+            {
+                "entries": entries,
+                "machines": machines,
+                "shards_per_machine": per_machine,
+                "memory_bytes": needed,
+                "disk_bytes": entries * bytes_per_entry["stored"],
+                "latency_seconds": client
+                + scan
+                + single.wait_call
+                + machine.network_latency
+                + replies,
+                "latency_client_seconds": client,
+                "latency_scan_seconds": scan,
+                "batch_wall_seconds": walls,
+                "queries_per_second": batch / walls[slowest],
+                "breaks_first": slowest,
+                "dollars_per_hour": dollars,
+                "dollars_per_million_queries": dollars / 3600 * walls[slowest] / batch * 1e6,
+            }
+        )
+        per_machine *= 2
+    return rows

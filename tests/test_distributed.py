@@ -5,13 +5,16 @@ from __future__ import annotations
 import doctest
 import importlib
 import json
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import hiernorm
 from database_support import ALPHA, MAJOR, QUERIES, D, right_hits, vectors
+from hiernorm.cli.app import app
 from hiernorm.distributed import ShardedDatabase, build, shard_of
 from hiernorm.distributed.answers import merge_best
 from hiernorm.distributed.manifest import shard_name
@@ -250,3 +253,32 @@ def test_without_ray_the_extra_is_named(tmp_path, monkeypatch):
     np.save(tmp_path / "rows.npy", vectors(1, 3))
     with pytest.raises(ImportError, match=r"pip install 'hiernorm\[ray\]'"):
         build(tmp_path / "other", tmp_path / "rows.npy", shards=2)
+
+
+def test_the_command_line_without_ray(no_ray, tmp_path, monkeypatch):
+    monkeypatch.setattr("hiernorm.cli.cluster._ray", lambda address: nullcontext())
+    rows = vectors(1, 60)
+    np.save(tmp_path / "queries.npy", QUERIES)
+    db = create_sharded(tmp_path / "db", 2)
+    db.add(rows)
+    database, queries = str(tmp_path / "db"), str(tmp_path / "queries.npy")
+
+    def run(*words: str, code: int = 0) -> str:
+        done = CliRunner().invoke(app, ["cluster", *words])
+        assert done.exit_code == code, done.output
+        return done.output
+
+    found = json.loads(run("search", database, queries, "-k", "3", "--json"))
+    ids, scores = right_hits(dict(enumerate(rows)), 3)
+    assert found["exact"]
+    assert found["missing_shards"] == []
+    assert [[hit["id"] for hit in answer] for answer in found["answers"]] == ids.tolist()
+    assert [[hit["score"] for hit in answer] for answer in found["answers"]] == scores.tolist()
+    assert "shards           2\n" in run("info", database)
+    assert run("verify", database) == f"{database}: all is as it was written\n"
+    segment = next((tmp_path / "db" / "shard-00001").glob("segment-*"))
+    data = bytearray(segment.read_bytes())
+    data[-100] ^= 1
+    segment.write_bytes(data)
+    assert "shard 1" in run("verify", database, code=3)
+    assert "not a sharded database" in run("info", str(tmp_path / "none"), code=5)

@@ -78,12 +78,12 @@ def cluster() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def filled(cluster, tmp_path_factory) -> Iterator[tuple[ShardedDatabase, Model]]:
-    """A database of three shards that tests read."""
-    path = tmp_path_factory.mktemp("sharded") / "db"
-    rows = vectors(5, 400)
-    with create_sharded(path, 3, deadline=PATIENCE) as db:
-        db.add(rows, np.arange(400))
-        yield db, dict(enumerate(rows))
+    """A database of three shards after some operations, which tests read."""
+    with create_sharded(tmp_path_factory.mktemp("shards") / "db", 3, deadline=PATIENCE) as db:
+        model = check_random_operations(db, steps=6)
+        rows = vectors(5, 400)
+        db.add(rows, np.arange(1000, 1400))
+        yield db, model | dict(zip(range(1000, 1400), rows, strict=True))
 
 
 @contextmanager
@@ -98,29 +98,32 @@ def stopped(db: ShardedDatabase, shard: int) -> Iterator[None]:
         os.kill(process, signal.SIGCONT)
 
 
-def check_random_operations(path: Path, shards: int, steps: int) -> None:
-    with create_sharded(path, shards, deadline=PATIENCE) as db:
-        model: Model = {}
-        for number in range(steps):
-            apply_to_database(db, 3, number)
-            model = apply_to_model(model, 3, number)
-            if number % 5 == 4:
-                assert_equals_index(db, model)
-        assert_equals_index(db, model, waves=(None, 1, 2))
-        db.compact()
-        assert_equals_index(db, model)
-        assert db.verify().ok
-        assert db.digest == digest_of(model, db)
+def check_random_operations(db: ShardedDatabase, steps: int) -> Model:
+    model: Model = {}
+    for number in range(steps):
+        apply_to_database(db, 3, number)
+        model = apply_to_model(model, 3, number)
+        if number % 5 == 4:
+            assert_equals_index(db, model)
+    return model
 
 
-def test_answers_are_those_of_one_index(cluster, tmp_path):
-    check_random_operations(tmp_path / "db", shards=2, steps=8)
+def test_answers_are_those_of_one_index(filled):
+    db, model = filled
+    assert_equals_index(db, model, waves=(None, 1, 2))
+    assert db.verify().ok
+    assert db.digest == digest_of(model, db)
 
 
 @pytest.mark.ray
 @pytest.mark.parametrize("shards", [1, 2, 3, 7])
 def test_answers_are_those_of_one_index_for_any_number_of_shards(cluster, tmp_path, shards):
-    check_random_operations(tmp_path / "db", shards, steps=60)
+    with create_sharded(tmp_path / "db", shards, deadline=PATIENCE) as db:
+        model = check_random_operations(db, steps=60)
+        db.compact()
+        assert_equals_index(db, model, waves=(None, 1, 2))
+        assert db.verify().ok
+        assert db.digest == digest_of(model, db)
 
 
 def test_an_actor_that_dies_comes_back_and_answers(filled):
@@ -141,7 +144,7 @@ def test_a_silent_shard_is_an_error_that_names_it_or_a_partial_answer_that_says_
         missing = hits.certificate.missing
         assert missing is not None
         assert missing.shards == (1,)
-        lost = missing.holds(np.arange(400))
+        lost = dict(zip(model, missing.holds(list(model)).tolist(), strict=True))
         there = {i: row for i, row in model.items() if not lost[i]}
         assert_same_hits(hits, right_hits(there, 5))
         assert not hits.certificate.exact.any()
@@ -157,15 +160,16 @@ def test_a_silent_shard_is_an_error_that_names_it_or_a_partial_answer_that_says_
 
 def test_errors_of_a_shard_are_those_of_a_database(filled):
     db, _ = filled
-    with pytest.raises(ValueError, match="id 7 is in the database already: upsert replaces it"):
-        db.add(QUERIES[:1], [7])
+    before = db.generation
+    with pytest.raises(ValueError, match="id 1007 is in the database already: upsert replaces it"):
+        db.add(QUERIES[:1], [1007])
     with pytest.raises(KeyError, match="id 400 is not in the database"):
-        db.delete([3, 400])
+        db.delete([1003, 400])
     with pytest.raises(KeyError, match="id 400 is not in the database"):
         db.reconstruct([400])
     with pytest.raises(ValueError, match="queries row 0, dimension 2 is NaN"):
         db.search(np.array([0, 0, np.nan, 0, 0, 0]), 1)
-    assert db.generation == 1
+    assert db.generation == before
 
 
 def check_answers_while_something_dies(
@@ -275,7 +279,7 @@ def check_readers_beside_a_writer(path: Path, changes: int, readers: int) -> Non
 
 
 def test_readers_beside_a_writer(cluster, tmp_path):
-    check_readers_beside_a_writer(tmp_path / "db", changes=12, readers=1)
+    check_readers_beside_a_writer(tmp_path / "db", changes=6, readers=1)
 
 
 @pytest.mark.ray
@@ -294,24 +298,25 @@ def write_parquet(path: Path, ids: np.ndarray, rows: np.ndarray) -> None:
     parquet.write_table(arrow.table({"ids": ids, "vectors": lists}), path)
 
 
-def test_a_build_goes_on_where_it_stopped_and_doubles_nothing(cluster, tmp_path):
+def check_interrupted_build(folder: Path, steps: tuple[str, ...], shards: int) -> None:
+    """Interrupted in each of the steps, and called again: as if it had not been."""
     rows = vectors(1, 300)
     ids = 100 + np.random.default_rng(0).permutation(200)
-    np.save(tmp_path / "first.npy", rows[:100])  # ids 0 ... 99
-    write_parquet(tmp_path / "second.parquet", ids, rows[100:])
+    np.save(folder / "first.npy", rows[:100])  # ids 0 ... 99
+    write_parquet(folder / "second.parquet", ids, rows[100:])
     model = dict(enumerate(rows[:100])) | dict(zip(ids.tolist(), rows[100:], strict=True))
-    sources = [tmp_path / "first.npy", tmp_path / "second.parquet"]
-    options: dict[str, Any] = {"shards": 3, "major": MAJOR, "alpha": ALPHA}
-    path = tmp_path / "db"
-    interrupted_at: set[str] = set()
+    sources = [folder / "first.npy", folder / "second.parquet"]
+    options: dict[str, Any] = {"shards": shards, "major": MAJOR, "alpha": ALPHA}
+    path = folder / "db"
+    left = list(steps)
 
     def interrupt(step: str, done: int, total: int | None) -> None:
         assert total == 300
-        if step not in interrupted_at and done > 0:
-            interrupted_at.add(step)
+        if step in left and done > 0:
+            left.remove(step)
             raise InterruptedBuildError
 
-    for _ in range(2):
+    for _ in steps:
         with pytest.raises(InterruptedBuildError):
             build(path, sources, progress=interrupt, **options)
         with pytest.raises(hiernorm.DatabaseError, match=r"has no shards\.json"):
@@ -325,6 +330,15 @@ def test_a_build_goes_on_where_it_stopped_and_doubles_nothing(cluster, tmp_path)
         assert_equals_index(db, model)
         assert db.add(QUERIES[:1]) == 1  # ids go on behind the largest
         assert db.ids[-1] == 300
+
+
+def test_a_build_goes_on_where_it_stopped_and_doubles_nothing(cluster, tmp_path):
+    check_interrupted_build(tmp_path, ("split",), shards=1)
+
+
+@pytest.mark.ray
+def test_a_build_goes_on_from_every_step(cluster, tmp_path):
+    check_interrupted_build(tmp_path, ("split", "fill"), shards=3)
 
 
 @pytest.mark.ray
@@ -354,6 +368,7 @@ def test_bad_vectors_and_ids_that_come_twice_are_errors_of_a_build(cluster, tmp_
         build(tmp_path / "b", tmp_path / "twice.parquet", shards=2)
 
 
+@pytest.mark.ray
 def test_the_command_line(cluster, tmp_path):
     rows = vectors(1, 60)
     np.save(tmp_path / "rows.npy", rows)
