@@ -24,6 +24,8 @@ def connect(address: str | None = None) -> Any:
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": "warning"}
     if address == "local":
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        # By default Ray's workers give way to every other process: not if somebody waits for them.
+        os.environ.setdefault("RAY_worker_niceness", "0")
         options["include_dashboard"] = False
     ray.init(address=address, **options)
     return ray
