@@ -8,7 +8,7 @@ import signal
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -34,30 +34,23 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::FutureWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
+STARTS = 4
 PATIENCE = 240.0
 """Seconds that anything may take on a busy machine; nothing is expected to."""
 
 
-def patiently(act: Callable[..., Any]) -> Callable[..., Any]:
-    """The same, tried again: Ray gives a node 30 seconds to start, too few on a busy machine."""
+def add_node(nodes: Any, **options: Any) -> None:
+    """One node more, without processes that no test needs.
 
-    def call(*given: Any) -> Any:
-        end = time.monotonic() + PATIENCE
-        while True:
-            try:
-                return act(*given)
-            except RuntimeError:
-                if time.monotonic() > end:
-                    raise
-                time.sleep(0.2)
-
-    return call
-
-
-def add_node(nodes: Any) -> None:
-    """One node more."""
-    nodes.add_node(wait=False, num_cpus=1)
-    nodes.wait_for_nodes(timeout=PATIENCE)
+    Ray gives it 30 seconds to start, which may be short on a busy machine: then another one.
+    """
+    for attempt in range(STARTS):
+        try:
+            nodes.add_node(num_cpus=1, include_log_monitor=False, **options)
+            return
+        except Exception as error:
+            if "timed out during startup" not in str(error) or attempt == STARTS - 1:
+                raise
 
 
 @pytest.fixture(scope="module")
@@ -67,19 +60,18 @@ def cluster() -> Iterator[Any]:
     settings = {
         "RAY_USAGE_STATS_ENABLED": "0",
         "RAY_worker_niceness": "0",
+        "RAY_worker_register_timeout_seconds": str(int(PATIENCE)),
         "PYTHONPATH": os.pathsep.join([here, os.environ.get("PYTHONPATH", "")]),
     }
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for name, value in settings.items():
             patch.setenv(name, value)
-        from ray._private import services
         from ray.cluster_utils import Cluster
 
-        patch.setattr(services, "get_node", patiently(services.get_node))
         nodes = Cluster()
         try:
-            nodes.add_node(wait=False, num_cpus=1, include_dashboard=False)  # the head
+            add_node(nodes, include_dashboard=False, no_monitor=True)  # the first one is the head
             add_node(nodes)
             add_node(nodes)
             ray.init(address=nodes.address, log_to_driver=False, logging_level="error")
