@@ -20,7 +20,10 @@ SEGMENT_ENTRIES = 2**20
 
 @dataclass(frozen=True)
 class Costs:
-    """Seconds, measured: per call, per hit merged; scan time as a power of a segment's entries."""
+    """Seconds of a core, measured: per call, per hit merged, per scan.
+
+    `wait_call` is of the clock; a scan grows with a power of a segment's entries.
+    """
 
     client_call: float
     server_call: float
@@ -200,7 +203,8 @@ def carry(
     Codes and ids are in memory, rows on the machines' own disks: a search reads a few of them. One
     client asks all shards. With one shard per machine a single query is scanned by one core of it
     (threads share a batch, not a query); with one per core the client has that many calls to
-    handle. A row for each number of shards per machine.
+    handle. Nobody waits for a turn (`wait_call`): cores are there for this. A row for each number
+    of shards per machine.
     """
     needed = entries * bytes_per_entry["searched"]
     machines = max(1, math.ceil(needed / (MEMORY_SHARE * machine.memory)))
@@ -227,11 +231,7 @@ def carry(
                 "shards_per_machine": per_machine,
                 "memory_bytes": needed,
                 "disk_bytes": entries * bytes_per_entry["stored"],
-                "latency_seconds": client
-                + scan
-                + single.wait_call
-                + machine.network_latency
-                + replies,
+                "latency_seconds": client + scan + machine.network_latency + replies,
                 "latency_client_seconds": client,
                 "latency_scan_seconds": scan,
                 "batch_wall_seconds": walls,
