@@ -21,7 +21,7 @@ SOURCES := pyproject.toml CMakeLists.txt \
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-long fuzz bench bench-cells bench-scale bench-filters bench-match \
+.PHONY: help demo test test-long test-ray fuzz bench bench-cells bench-scale bench-filters bench-ray bench-match \
     study-photos sanitize emulate lint docs clean
 export PYTHON
 
@@ -37,6 +37,9 @@ test: $(STAMPS)/package $(STAMPS)/extra-test ## Run the tests
 test-long: $(STAMPS)/package $(STAMPS)/extra-test ## Run the tests that take minutes: crashes, processes
 	@$(BIN)/python -m pytest -m long --timeout 3600 $(ARGS)
 
+test-ray: $(STAMPS)/package $(STAMPS)/extra-test ## Run the long tests on a Ray cluster: nodes that die
+	@$(BIN)/python -m pytest -m ray --timeout 3600 $(ARGS)
+
 fuzz: $(STAMPS)/package $(STAMPS)/extra-fuzz ## Feed the reader of database files with what breaks readers
 	@$(BIN)/python tests/fuzz_header.py -max_total_time=60 $(ARGS)
 
@@ -51,6 +54,9 @@ bench-scale: $(STAMPS)/package $(STAMPS)/extra-bench ## Build, open and search a
 
 bench-filters: $(STAMPS)/package $(STAMPS)/extra-bench ## Filtered search against FAISS with an IDSelector
 	@$(BIN)/python -m hiernorm.bench.filters $(ARGS)
+
+bench-ray: $(STAMPS)/package $(STAMPS)/extra-bench $(STAMPS)/extra-ray ## Shards on Ray against one process
+	@$(BIN)/python benchmarks/ray_shards.py --out results/ray.json $(ARGS)
 
 bench-match: $(STAMPS)/package $(STAMPS)/extra-train ## Matching of two sets: time and peak memory
 	@$(BIN)/python benchmarks/match.py --out results/match $(ARGS)

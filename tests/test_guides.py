@@ -11,6 +11,7 @@ from guides import differences, run_page
 
 GUIDES = Path(__file__).parents[1] / "docs" / "guides"
 NEEDS = {
+    "cluster": ("ray",),
     "describe": ("cv2", "pyarrow", "skimage"),
     "explore": ("cv2", "pyarrow", "skimage", "starlette", "httpx"),
     "faiss": ("faiss",),

@@ -153,11 +153,40 @@ std::vector<Segment> with_masks(const std::vector<const SegmentIndex*>& indexes,
     return segments;
 }
 
+// Hits of entries that are elsewhere, (queries, k) each; -inf where there are fewer than k.
+struct Known {
+    std::optional<Matrix<std::int64_t>> ids;
+    std::optional<Matrix<double>> scores;
+
+    void check(std::size_t queries, std::size_t k) const {
+        const bool both = ids.has_value() && scores.has_value();
+        const bool none = !ids.has_value() && !scores.has_value();
+        if (none || (both && ids->shape(0) == queries && scores->shape(0) == queries &&
+                     ids->shape(1) == k && scores->shape(1) == k)) {
+            return;
+        }
+        throw std::invalid_argument("known hits need ids and scores of shape (queries, k)");
+    }
+
+    void offer_to(std::vector<Answer>& answers) const {
+        if (!ids) return;
+        const std::size_t k = ids->shape(1);
+        for (std::size_t i = 0; i < answers.size(); ++i) {
+            for (std::size_t j = i * k; j < (i + 1) * k; ++j) {
+                const Hit hit{scores->data()[j], ids->data()[j]};
+                if (hit.score > -kInfinity) answers[i].results.offer(hit);
+            }
+        }
+    }
+};
+
 std::vector<Answer> search_all_segments(const std::vector<Segment>& segments, const Job& job,
                                         const Matrix<float>& queries, std::size_t threads,
-                                        std::size_t batch_size) {
+                                        std::size_t batch_size, const Known& known) {
     const nb::gil_scoped_release release;
     std::vector<Answer> answers;
+    ask(job, queries.shape(0), answers);
+    known.offer_to(answers);
     search_segments(segments, job, queries.data(), queries.shape(0), threads, batch_size, answers);
     return answers;
 }
@@ -185,18 +214,21 @@ void bind_segments(nb::module_& m) {
         [](const std::vector<const SegmentIndex*>& indexes,
            const std::vector<std::optional<Bytes>>& masks, const std::vector<std::size_t>& allowed,
            const Matrix<float>& queries, std::size_t k, double beta, std::size_t threads,
-           std::size_t batch_size) {
+           std::size_t batch_size, std::optional<Matrix<std::int64_t>> known_ids,
+           std::optional<Matrix<double>> known_scores) {
+            const Known known{std::move(known_ids), std::move(known_scores)};
+            known.check(queries.shape(0), k);
             Job job;
             job.k = k;
             job.soft = beta >= 0.0;
             job.beta = beta;
             const std::vector<Segment> segments = with_masks(indexes, masks, allowed);
             std::vector<Answer> answers =
-                search_all_segments(segments, job, queries, threads, batch_size);
+                search_all_segments(segments, job, queries, threads, batch_size, known);
             return top_k_to_python(answers, k, entries_of(segments));
         },
         "indexes"_a, "masks"_a, "allowed"_a, "queries"_a, "k"_a, "beta"_a, "threads"_a,
-        "batch_size"_a);
+        "batch_size"_a, "known_ids"_a.noconvert().none(), "known_scores"_a.noconvert().none());
     m.def(
         "range_segments",
         [](const std::vector<const SegmentIndex*>& indexes,
@@ -206,7 +238,8 @@ void bind_segments(nb::module_& m) {
             job.range = true;
             job.threshold = threshold;
             const std::vector<Segment> segments = with_masks(indexes, masks, allowed);
-            std::vector<Answer> answers = search_all_segments(segments, job, queries, threads, 0);
+            std::vector<Answer> answers =
+                search_all_segments(segments, job, queries, threads, 0, {});
             return range_to_python(answers, entries_of(segments));
         },
         "indexes"_a, "masks"_a, "allowed"_a, "queries"_a, "threshold"_a, "threads"_a);

@@ -20,7 +20,6 @@ void add_to(Report& total, const Report& report) {
 void search_segments(const std::vector<Segment>& segments, const Job& job, const float* queries,
                      std::size_t count, std::size_t threads, std::size_t batch_size,
                      std::vector<Answer>& answers) {
-    ask(job, count, answers);
     std::vector<Report> totals(count);
     for (const Segment& segment : segments) {
         Job here = job;

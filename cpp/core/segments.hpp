@@ -15,7 +15,8 @@ struct Segment {
 
 // Answers `count` queries over all segments. What one segment finds is the threshold in the next,
 // and (score, id) order does not know segments: the answer is that of one index with all entries.
-// Work of the reports is summed, the skipped bound is the largest.
+// `answers` were asked already, and may hold hits of entries that are elsewhere: the best of all
+// are left. Work of the reports is summed, the skipped bound is the largest.
 void search_segments(const std::vector<Segment>& segments, const Job& job, const float* queries,
                      std::size_t count, std::size_t threads, std::size_t batch_size,
                      std::vector<Answer>& answers);

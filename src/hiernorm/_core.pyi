@@ -86,6 +86,8 @@ def search_segments(
     beta: float,
     threads: int,
     batch_size: int,
+    known_ids: _I64 | None,
+    known_scores: _F64 | None,
 ) -> tuple[_I64, _F64, _I64, _F64, int]: ...
 def range_segments(
     indexes: list[SegmentIndex],

@@ -50,6 +50,17 @@ class Hits:
             )
         return self._certificate
 
+    def checked(self, queries: int, k: int) -> tuple[Int64Array, Float64Array]:
+        """Ids and scores as the core takes them, if they are of so many queries and hits."""
+        if self.ids.shape != (queries, k) or self.scores.shape != (queries, k):
+            raise ValueError(f"known hits have shape {self.ids.shape}, expected ({queries}, {k})")
+        if np.isnan(self.scores).any():
+            raise ValueError("known hits have scores that are NaN")
+        return (
+            np.ascontiguousarray(self.ids, np.int64),
+            np.ascontiguousarray(self.scores, np.float64),
+        )
+
     def __len__(self) -> int:
         return len(self.ids)
 

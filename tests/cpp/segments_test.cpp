@@ -129,6 +129,7 @@ TEST(segments_and_masks_equal_a_plain_loop_over_the_allowed_entries) {
                 Job job;
                 job.k = k;
                 std::vector<Answer> answers;
+                ask(job, asked.asked(), answers);
                 search_segments(segments, job, asked.queries.data(), asked.asked(), 2, 0, answers);
                 const auto rankings = asked.rankings(size);
                 for (std::size_t i = 0; i < answers.size(); ++i) {

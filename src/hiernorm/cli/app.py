@@ -9,6 +9,7 @@ import click
 import hiernorm
 from hiernorm.cli import database
 from hiernorm.cli.bench import bench
+from hiernorm.cli.cluster import cluster
 from hiernorm.cli.completion import completion
 from hiernorm.cli.data import data
 from hiernorm.cli.demo import demo
@@ -93,6 +94,7 @@ def app(debug: bool) -> None:
 
 for command in (
     *database.COMMANDS,
+    cluster,
     describe,
     match,
     locate_command,

@@ -13,6 +13,7 @@ import numpy as np
 
 from hiernorm.cli.progress import entries_bar
 from hiernorm.cli.train import parse_share
+from hiernorm.hits import Hits, Verification
 from hiernorm.reference import Int64Array
 from hiernorm.settings import METRICS
 from hiernorm.storage.database import Database
@@ -32,7 +33,8 @@ WAIT = click.option(
 )
 
 
-def _say(as_json: bool, text: str, **facts: Any) -> None:
+def say(as_json: bool, text: str, **facts: Any) -> None:
+    """Print facts as JSON, or what they mean."""
     click.echo(json.dumps(facts) if as_json else text)
 
 
@@ -95,7 +97,7 @@ def build(
     except BaseException:
         shutil.rmtree(database, ignore_errors=True)  # made a moment ago, by us
         raise
-    _say(as_json, f"{database}: {count:,} vectors of {db.dim} dimensions", **db.info())
+    say(as_json, f"{database}: {count:,} vectors of {db.dim} dimensions", **db.info())
 
 
 @click.command()
@@ -116,7 +118,7 @@ def add(
     """Add the vectors of files; each file as a whole or not at all."""
     db = Database.open(database, lock_timeout=wait)
     count = _insert(db, sources, _read_ids(ids_file), upsert)
-    _say(
+    say(
         as_json,
         f"{database}: {count:,} vectors added, {len(db):,} in all",
         added=count,
@@ -147,7 +149,7 @@ def delete(
     before = len(db)
     db.delete(np.array(ids, np.int64) if given is None else given, ignore_missing=ignore_missing)
     count = before - len(db)
-    _say(
+    say(
         as_json,
         f"{database}: {count:,} entries deleted, {len(db):,} left",
         removed=count,
@@ -181,8 +183,13 @@ def search(
     hits = db.search(rows, k, where=_read_ids(where))
     if out is not None:
         write_arrays(out, {"ids": hits.ids, "scores": hits.scores})
-        _say(as_json, f"{out}: {len(hits):,} queries, {k} hits each", queries=len(hits), k=k)
+        say(as_json, f"{out}: {len(hits):,} queries, {k} hits each", queries=len(hits), k=k)
         return
+    echo_hits(hits, k, as_json)
+
+
+def echo_hits(hits: Hits, k: int, as_json: bool, **facts: Any) -> None:
+    """Print a line per hit, or one JSON object with further facts."""
     found = [
         [(int(i), float(s)) for i, s in zip(*row, strict=True) if not np.isneginf(s)]
         for row in zip(hits.ids, hits.scores, strict=True)
@@ -190,7 +197,7 @@ def search(
     if as_json:
         answers = [[{"id": i, "score": s} for i, s in row] for row in found]
         exact = bool(hits.certificate.exact.all())
-        click.echo(json.dumps({"k": k, "exact": exact, "answers": answers}))
+        click.echo(json.dumps({"k": k, "exact": exact, **facts, "answers": answers}))
         return
     for query, row in enumerate(found):
         for rank, (entry, score) in enumerate(row):
@@ -202,7 +209,11 @@ def search(
 @JSON
 def verify(database: Path, as_json: bool) -> None:
     """Read everything and say what is not as it was written; exit code 3 if anything is."""
-    found = Database.open(database).verify()
+    echo_damage(Database.open(database).verify(), str(database), as_json)
+
+
+def echo_damage(found: Verification, database: str, as_json: bool) -> None:
+    """Print what is damaged; DamagedError if anything is."""
     if as_json:
         click.echo(json.dumps({"ok": found.ok, "damage": found.differences}))
     else:
@@ -227,7 +238,7 @@ def compact(database: Path, wait: float, as_json: bool) -> None:
     after = db.info()
     text = f"{before['segments']} segments are now {after['segments']}"
     saved = (before["bytes"] - after["bytes"]) / 2**20
-    _say(as_json, f"{database}: {text}, {saved:,.1f} MiB less", **after)
+    say(as_json, f"{database}: {text}, {saved:,.1f} MiB less", **after)
 
 
 @click.command()
@@ -242,7 +253,7 @@ def export(database: Path, out: Path, as_json: bool) -> None:
     db = Database.open(database)
     with entries_bar(out.name) as report:
         files = [str(file) for file in db.export(out, progress=report)]
-    _say(as_json, f"{len(db):,} entries: {', '.join(files)}", entries=len(db), files=files)
+    say(as_json, f"{len(db):,} entries: {', '.join(files)}", entries=len(db), files=files)
 
 
 COMMANDS = (build, add, delete, search, verify, compact, export)

@@ -42,9 +42,14 @@ def info(database: Path | None, as_json: bool) -> None:
             "numpy": np.__version__,
             "platform": platform.platform(),
         }
+    echo_facts(lines, as_json)
+
+
+def echo_facts(facts: dict[str, Any], as_json: bool) -> None:
+    """Print a line per fact, or one JSON object."""
     if as_json:
-        click.echo(json.dumps(lines))
+        click.echo(json.dumps(facts))
         return
-    for name, value in lines.items():
+    for name, value in facts.items():
         text = f"{value:,}" if isinstance(value, int) and name != "generation" else value
         click.echo(f"{name:<16} {'-' if value is None else text}")

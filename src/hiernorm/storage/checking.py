@@ -9,7 +9,7 @@ import numpy as np
 
 from hiernorm import _core
 from hiernorm.storage.errors import DatabaseError
-from hiernorm.storage.manifest import read_manifest
+from hiernorm.storage.manifest import Manifest, read_manifest
 from hiernorm.storage.segment import Segment, map_file
 from hiernorm.storage.state import View, open_view
 from hiernorm.storage.tensors import TensorFile
@@ -17,13 +17,15 @@ from hiernorm.storage.tensors import TensorFile
 ROWS_AT_A_TIME = 1 << 16
 
 
-def find_damage(folder: Path, like: _core.Index) -> Iterator[str]:
-    """What is wrong with the newest generation on the disk, in words; nothing if all is well.
+def find_damage(folder: Path, like: _core.Index, manifest: Manifest | None = None) -> Iterator[str]:
+    """What is wrong with a generation on the disk, in words; nothing if all is well.
+
+    The newest generation, unless another ``manifest`` is given.
 
     Everything is read: the files are opened anew, whatever is mapped already.
     """
     try:
-        manifest = read_manifest(folder)
+        manifest = manifest or read_manifest(folder)
     except DatabaseError as error:
         yield str(error)
         return

@@ -275,6 +275,7 @@ class Database:
         beta: float | None = None,
         threads: int | None = None,
         batch_size: int | None = None,
+        known: Hits | None = None,
     ) -> Hits:
         """The k best entries of each query, best first.
 
@@ -289,18 +290,29 @@ class Database:
             which has no others.
         beta, threads, batch_size
             As for :meth:`hiernorm.Index.search`.
+        known
+            Hits of the same queries, with the same k, in another database, which shares no id with
+            this one: the k best of both are returned, and entries that cannot be among them are
+            skipped as early as if all were in one database. The certificate is that of the search
+            here.
         """
         state = self._state
         queries, masks, allowed = self._asked(state, q, where)
+        count = as_count("k", k, most=MOST_HITS)
+        known_ids, known_scores = (
+            (None, None) if known is None else known.checked(len(queries), count)
+        )
         ids, scores, work, skipped_bound, _ = _core.search_segments(
             state.indexes,
             masks,
             allowed,
             queries,
-            as_count("k", k, most=MOST_HITS),
+            count,
             self._settings.checked_beta(beta),
             self._thread_count(threads),
             0 if batch_size is None else as_count("batch_size", batch_size),
+            known_ids,
+            known_scores,
         )
         entries = sum(allowed)
         return Hits(ids, scores, work, skipped_bound, entries, lambda _: self._digest_of(state))

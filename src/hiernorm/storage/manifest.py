@@ -14,6 +14,8 @@ from hiernorm.storage import files
 from hiernorm.storage.errors import DamagedError, FormatVersionError, NotADatabaseError
 
 MANIFEST = "manifest.json"
+PREPARED = "manifest.json.prepared"
+"""A generation that is written, but not yet the database: it waits for other databases."""
 FORMAT = "hiernorm database"
 VERSION = 1
 MOST_BYTES = 1 << 26
@@ -78,35 +80,41 @@ class Manifest:
     def to_bytes(self) -> bytes:
         """The manifest as it is written; its last member is the digest of all others."""
         members = {"format": FORMAT, "version": VERSION, **asdict(self)}
-        members["sha256"] = _digest(members)
+        members["sha256"] = digest_members(members)
         return (json.dumps(members, indent=1) + "\n").encode()
 
-    def write(self, folder: Path) -> None:
-        """Make this the generation that the next reader opens."""
-        files.replace_file(folder / MANIFEST, self.to_bytes())
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the bytes as they are written."""
+        return hashlib.sha256(self.to_bytes()).hexdigest()
+
+    def write(self, folder: Path, name: str = MANIFEST) -> None:
+        """Make this the generation that the next reader opens; or only prepare it."""
+        files.replace_file(folder / name, self.to_bytes())
 
 
 def is_ours(name: str) -> bool:
     """Whether a file of this name in the folder is ours to remove: others never are."""
     begin, end = SPOOL
     spool = name.startswith(begin) and name.endswith(end)
-    return spool or name == f"{MANIFEST}.new" or FILE_NAME.fullmatch(name) is not None
+    waiting = name in (f"{MANIFEST}.new", PREPARED, f"{PREPARED}.new")
+    return spool or waiting or FILE_NAME.fullmatch(name) is not None
 
 
-def read_manifest(folder: Path) -> Manifest:
-    """The manifest of a database.
+def read_manifest(folder: Path, name: str = MANIFEST) -> Manifest:
+    """The manifest of a database; or the one that was prepared.
 
     Raises
     ------
     NotADatabaseError, FormatVersionError, DamagedError
         If there is none, it is of another version, or it is not as it was written.
     """
-    path = folder / MANIFEST
+    path = folder / name
     try:
         with path.open("rb") as file:
             data = file.read(MOST_BYTES + 1)
     except FileNotFoundError:
-        what = f"has no {MANIFEST}" if folder.is_dir() else "does not exist"
+        what = f"has no {name}" if folder.is_dir() else "does not exist"
         raise NotADatabaseError(
             f"{folder} {what}: not a hiernorm database; Database.create makes one"
         ) from None
@@ -128,7 +136,7 @@ def parse_manifest(data: bytes, path: Path) -> Manifest:
             f"{path.parent} has format version {members.get('version')!r}, this hiernorm reads "
             f"version {VERSION}: install the version of hiernorm that wrote it"
         )
-    if members.pop("sha256", None) != _digest(members):
+    if members.pop("sha256", None) != digest_members(members):
         raise DamagedError(_damage(path, "its digest does not match"))
     try:
         return _build(members)
@@ -140,7 +148,8 @@ def _damage(path: Path, what: str) -> str:
     return f"{path} is damaged ({what}): restore the database from a snapshot"
 
 
-def _digest(members: dict[str, Any]) -> str:
+def digest_members(members: dict[str, Any]) -> str:
+    """SHA-256 of JSON members, however they are ordered and indented."""
     text = json.dumps(members, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 

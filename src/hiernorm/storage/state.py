@@ -127,13 +127,10 @@ def open_state(folder: Path, like: _core.Index, previous: State | None = None) -
     A writer may replace it, and remove files of the old one, between the reading of the manifest
     and the mapping of the files: then there is a newer manifest to go by.
     """
-    known = {} if previous is None else {v.record.data.file: v.segment for v in previous.views}
     manifest = read_manifest(folder)
     while True:
-        if previous is not None and manifest == previous.manifest:
-            return previous
         try:
-            views = tuple(open_view(folder, r, manifest, like, known) for r in manifest.segments)
+            return map_state(folder, manifest, like, previous)
         except FileNotFoundError as error:
             newer = read_manifest(folder)
             if newer.generation == manifest.generation:
@@ -141,5 +138,14 @@ def open_state(folder: Path, like: _core.Index, previous: State | None = None) -
                     f"{error.filename} is missing: restore the database from a snapshot"
                 ) from None
             manifest = newer
-            continue
-        return State(manifest, views)
+
+
+def map_state(
+    folder: Path, manifest: Manifest, like: _core.Index, previous: State | None = None
+) -> State:
+    """The generation of ``manifest``; FileNotFoundError if a file of it is gone."""
+    if previous is not None and manifest == previous.manifest:
+        return previous
+    known = {} if previous is None else {v.record.data.file: v.segment for v in previous.views}
+    views = tuple(open_view(folder, r, manifest, like, known) for r in manifest.segments)
+    return State(manifest, views)

@@ -13,7 +13,7 @@ from hiernorm.reference import Float32Array, Int64Array
 from hiernorm.settings import Settings
 from hiernorm.storage import files
 from hiernorm.storage.encoding import Progress, write_segment
-from hiernorm.storage.manifest import SegmentRecord, is_ours
+from hiernorm.storage.manifest import PREPARED, SegmentRecord, is_ours
 from hiernorm.storage.segment import Segment
 from hiernorm.storage.spool import Spool
 from hiernorm.storage.state import State, View
@@ -151,6 +151,18 @@ class Transaction:
 
     def commit(self) -> State:
         """Make the changes durable and visible; the state they lead to."""
+        state = self._finish_files()
+        state.manifest.write(self._folder)
+        remove_leftovers(self._folder, state, durable=True)
+        return state
+
+    def prepare(self) -> State:
+        """Make the changes durable, but leave the database as it is until they are published."""
+        state = self._finish_files()
+        state.manifest.write(self._folder, PREPARED)
+        return state
+
+    def _finish_files(self) -> State:
         views = tuple(self._finish(part) for part in self.parts if part.live)
         manifest = replace(
             self.base.manifest,
@@ -160,10 +172,7 @@ class Transaction:
         )
         if self._files:  # the names of new files, before a manifest that relies on them
             files.sync_folder(self._folder)
-        manifest.write(self._folder)
-        state = State(manifest, views)
-        remove_leftovers(self._folder, state, durable=True)
-        return state
+        return State(manifest, views)
 
     def _finish(self, part: Part) -> View:
         if part.mask is None:
@@ -181,11 +190,17 @@ def remove_leftovers(folder: Path, state: State, *, durable: bool = False) -> No
     Unless the manifest of ``state`` is known to be ``durable``, that is seen to first: were it lost
     with the power, the files of the one before it would be needed again.
     """
-    needed = state.manifest.file_names()
-    leftovers = [
-        path for path in folder.iterdir() if is_ours(path.name) and path.name not in needed
-    ]
-    if leftovers and not durable:
+    if not durable and leftovers(folder, state.manifest.file_names()):
         files.sync_folder(folder)
-    for path in leftovers:
+    remove_files_but(folder, state.manifest.file_names())
+
+
+def leftovers(folder: Path, needed: set[str]) -> list[Path]:
+    """The files of a database in ``folder`` that are not ``needed``."""
+    return [path for path in folder.iterdir() if is_ours(path.name) and path.name not in needed]
+
+
+def remove_files_but(folder: Path, needed: set[str]) -> None:
+    """Remove the files of a database that are not ``needed``."""
+    for path in leftovers(folder, needed):
         files.remove_file(path)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -27,11 +27,20 @@ from hiernorm.storage.transaction import Transaction, remove_leftovers
 
 
 class Writer:
-    """Makes changes to the database in ``path``; one at a time, also among threads."""
+    """Makes changes to the database in ``path``; one at a time, also among threads.
 
-    def __init__(self, path: Path, lock_timeout: float) -> None:
+    ``finish`` is what is done with a transaction that succeeds.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        lock_timeout: float,
+        finish: Callable[[Transaction], State] = Transaction.commit,
+    ) -> None:
         self._path = path
         self._lock_timeout = lock_timeout
+        self._finish = finish
         self._turn = threading.Lock()
         self._parameters = read_manifest(path).parameters
         settings = self.settings(None)
@@ -102,7 +111,7 @@ class Writer:
             insertion = Insertion(transaction, self.like, dim, replace)
             with Spool(self._path, dim) as spool:
                 count = insertion.run(x, ids, spool, report)
-            return count, transaction.commit() if count else transaction.base
+            return count, self._finish(transaction) if count else transaction.base
 
     def delete(self, state: State, ids: Int64Array, ignore_missing: bool) -> State:
         """Delete entries."""
@@ -110,7 +119,7 @@ class Writer:
             found = transaction.remove(ids)
             if not found.all() and not ignore_missing:
                 raise KeyError(f"id {ids[int(np.argmin(found))]} is not in the database")
-            return transaction.commit() if found.any() else transaction.base
+            return self._finish(transaction) if found.any() else transaction.base
 
     def compact(self, state: State, report: Report | None) -> State:
         """Write all live entries anew."""
@@ -128,7 +137,7 @@ class Writer:
                     report(done, total)
 
             transaction.rewrite(progress)
-            return transaction.commit()
+            return self._finish(transaction)
 
 
 def create_folder(

@@ -1,0 +1,89 @@
+"""The manifest of the whole: which generation of each shard is the database."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from hiernorm.distributed.placement import NAME
+from hiernorm.storage import files
+from hiernorm.storage.errors import DamagedError, FormatVersionError, NotADatabaseError
+from hiernorm.storage.manifest import Manifest, Parameters, digest_members
+
+MANIFEST = "shards.json"
+FORMAT = "hiernorm sharded database"
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Pin:
+    """One generation of one shard: its number, the digest of its manifest, its entries."""
+
+    generation: int
+    sha256: str
+    entries: int
+
+
+@dataclass(frozen=True)
+class ShardsManifest:
+    """One generation of a sharded database."""
+
+    parameters: Parameters
+    pins: tuple[Pin, ...]
+    generation: int = 0
+    next_id: int = 0
+
+    @property
+    def shards(self) -> int:
+        """How many."""
+        return len(self.pins)
+
+    @property
+    def entries(self) -> int:
+        """Of all shards."""
+        return sum(pin.entries for pin in self.pins)
+
+    def write(self, folder: Path) -> None:
+        """Make this the generation that the next reader opens: the moment a change happens."""
+        members = {"format": FORMAT, "version": VERSION, "placement": NAME, **asdict(self)}
+        members["sha256"] = digest_members(json.loads(json.dumps(members)))
+        files.replace_file(folder / MANIFEST, (json.dumps(members, indent=1) + "\n").encode())
+
+
+def pin_of(manifest: Manifest) -> Pin:
+    """The pin that names the generation of a shard's manifest."""
+    return Pin(
+        manifest.generation, manifest.digest, sum(record.live for record in manifest.segments)
+    )
+
+
+def shard_name(shard: int) -> str:
+    """The folder of a shard."""
+    return f"shard-{shard:05d}"
+
+
+def parse_shards(data: bytes, where: str) -> ShardsManifest:
+    """The manifest in ``data``, read from ``where``."""
+    try:
+        members: dict[str, Any] = json.loads(data.decode("utf-8"))
+        known = members.get("format") == FORMAT
+    except (ValueError, AttributeError, RecursionError):
+        raise DamagedError(f"{where} is damaged (it is not JSON): restore it") from None
+    if not known:
+        raise NotADatabaseError(f"{where} is not the manifest of a sharded database")
+    if members.get("version") != VERSION or members.get("placement") != NAME:
+        raise FormatVersionError(
+            f"{where} has version {members.get('version')!r} and placement "
+            f"{members.get('placement')!r}, this hiernorm reads {VERSION} and {NAME!r}: install "
+            "the version of hiernorm that wrote it"
+        )
+    if members.pop("sha256", None) != digest_members(members):
+        raise DamagedError(f"{where} is damaged (its digest does not match): restore it")
+    return ShardsManifest(
+        Parameters(**members["parameters"]),
+        tuple(Pin(**pin) for pin in members["pins"]),
+        members["generation"],
+        members["next_id"],
+    )

@@ -1,0 +1,125 @@
+"""Where shards are: folders that all nodes see, or URIs, of which each node keeps copies."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from hiernorm.distributed.manifest import MANIFEST as SHARDS_MANIFEST
+from hiernorm.distributed.manifest import ShardsManifest, parse_shards
+from hiernorm.extras import import_extra
+from hiernorm.storage import files
+from hiernorm.storage.errors import DatabaseError, NotADatabaseError
+from hiernorm.storage.lock import WriterLock
+from hiernorm.storage.manifest import MANIFEST, PREPARED, Manifest, parse_manifest
+from hiernorm.storage.transaction import remove_files_but
+
+COPY_TIMEOUT = 3600.0
+"""Seconds that an actor waits for another one of its node that copies the same shard."""
+
+
+class Place:
+    """A folder of files, by path or by URI (``s3://...``, read with pyarrow)."""
+
+    def __init__(self, path_or_uri: str | os.PathLike[str]) -> None:
+        text = os.fspath(path_or_uri)
+        parts = urlsplit(text)
+        self.name = text
+        self._remote: Any = None
+        if parts.scheme == "file":
+            self._path = Path(unquote(parts.path))
+        elif "://" in text:
+            arrow = import_extra("pyarrow.fs", extra="ray")
+            self._remote, folder = arrow.FileSystem.from_uri(text)
+            self._path = Path(folder)
+        else:
+            self._path = Path(text).absolute()
+            self.name = str(self._path)
+
+    @property
+    def folder(self) -> Path:
+        """The folder, if it is one that can be written to."""
+        if self._remote is not None:
+            raise DatabaseError(
+                f"{self.name} can be searched, not changed: change the database in a folder and "
+                "copy it there"
+            )
+        return self._path
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether files must be copied before they can be mapped."""
+        return self._remote is not None
+
+    def read(self, name: str) -> bytes:
+        """The contents of a file."""
+        if self._remote is None:
+            return (self._path / name).read_bytes()
+        with self._remote.open_input_stream((self._path / name).as_posix()) as stream:
+            data: bytes = stream.read()
+        return data
+
+    def copy(self, name: str, to: Path) -> None:
+        """Copy a file to this machine: there as a whole or not at all."""
+        half = to.with_name(to.name + ".copy")
+        if self._remote is None:
+            shutil.copyfile(self._path / name, half)
+        else:
+            with (
+                self._remote.open_input_stream((self._path / name).as_posix()) as stream,
+                half.open("wb") as out,
+            ):
+                shutil.copyfileobj(stream, out, 1 << 22)
+        os.replace(half, to)
+
+    def read_shards(self) -> ShardsManifest:
+        """The manifest of the whole, as it is now."""
+        try:
+            data = self.read(SHARDS_MANIFEST)
+        except (FileNotFoundError, NotADirectoryError):
+            raise NotADatabaseError(
+                f"{self.name} has no {SHARDS_MANIFEST}: not a sharded database; "
+                "ShardedDatabase.create makes one"
+            ) from None
+        return parse_shards(data, f"{self.name}/{SHARDS_MANIFEST}")
+
+
+def copy_shard(place: Place, shard: str, sha256: str, local: Path) -> Path:
+    """The folder of a shard's copy on this machine, brought to the generation of ``sha256``.
+
+    Files never change, so only those are copied that are not there yet. Where ``sha256`` is no
+    longer there, the newest generation is copied: whoever opens the copy will notice.
+    """
+    folder = local / f"{hashlib.sha256(place.name.encode()).hexdigest()[:16]}-{shard}"
+    folder.mkdir(parents=True, exist_ok=True)
+    with WriterLock(folder, COPY_TIMEOUT):
+        while True:
+            manifest = _wanted(place, shard, sha256)
+            try:
+                for name in sorted(manifest.file_names()):
+                    if not (folder / name).exists():
+                        place.copy(f"{shard}/{name}", folder / name)
+            except FileNotFoundError:
+                if _wanted(place, shard, sha256) == manifest:
+                    raise
+                continue
+            break
+        files.replace_file(folder / MANIFEST, manifest.to_bytes())
+        remove_files_but(folder, manifest.file_names())
+    return folder
+
+
+def _wanted(place: Place, shard: str, sha256: str) -> Manifest:
+    path = Path(place.name) / shard / MANIFEST
+    newest = parse_manifest(place.read(f"{shard}/{MANIFEST}"), path)
+    if newest.digest == sha256:
+        return newest
+    try:
+        prepared = parse_manifest(place.read(f"{shard}/{PREPARED}"), path.with_name(PREPARED))
+    except FileNotFoundError:
+        return parse_manifest(place.read(f"{shard}/{MANIFEST}"), path)
+    return prepared if prepared.digest == sha256 else newest

@@ -1,0 +1,228 @@
+"""What an actor does: it maps the files of one shard, searches, changes and checks them."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from hiernorm.certificate import STEPS
+from hiernorm.distributed.errors import MovedOnError
+from hiernorm.distributed.manifest import Pin, shard_name
+from hiernorm.distributed.parts import read_parts
+from hiernorm.distributed.placement import shard_of
+from hiernorm.distributed.places import Place, copy_shard
+from hiernorm.distributed.shard import Shard
+from hiernorm.hits import Hits
+from hiernorm.reference import Float32Array, Float64Array, Int64Array
+from hiernorm.storage.selection import Where
+
+GENERATIONS = 2
+"""That stay open: queries of the one before may be on their way when a change arrives."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class ShardSpec:
+    """Which shard it is and how it is opened."""
+
+    place: str
+    shard: int
+    shards: int
+    local: str | None
+    threads: int
+    lock_timeout: float
+
+
+@dataclass(frozen=True)
+class Found:
+    """The answer of one shard to a batch of queries, and the seconds it took to search."""
+
+    ids: Int64Array
+    scores: Float64Array
+    work: Int64Array
+    skipped_bound: Float64Array
+    entries: int
+    seconds: float
+    offsets: Int64Array | None = None
+
+
+@dataclass(frozen=True)
+class Change:
+    """What is to happen to a shard: ``insert``, ``upsert``, ``delete`` or ``compact``.
+
+    Entries come as arrays, or as ``names`` of parts in ``folder``.
+    """
+
+    kind: str
+    ids: Int64Array | None = None
+    rows: Float32Array | None = None
+    folder: str = ""
+    names: tuple[str, ...] = ()
+
+
+class ShardServer:
+    """One shard, for callers that say which generation they mean.
+
+    Opens nothing before it is asked: an error of the disk is an answer, not a dead actor; and an
+    actor that was restarted needs to be told nothing.
+    """
+
+    def __init__(self, spec: ShardSpec) -> None:
+        self._spec = spec
+        self._place = Place(spec.place)
+        self._name = shard_name(spec.shard)
+        self._open: OrderedDict[str, Shard] = OrderedDict()
+        self._turn = threading.Lock()
+
+    # Reading.
+
+    def search(
+        self,
+        pin: Pin,
+        queries: Float32Array,
+        k: int,
+        known: tuple[Int64Array, Float64Array] | None,
+        where: Where | None,
+        beta: float | None,
+    ) -> Found:
+        """The k best entries of each query, of this shard and of those ``known`` already."""
+        start = time.perf_counter()
+        hits = self._at(pin).search(
+            queries,
+            k,
+            where=where,
+            beta=beta,
+            threads=self._spec.threads,
+            known=None if known is None else _as_hits(*known),
+        )
+        proof = hits.certificate
+        seconds = time.perf_counter() - start
+        work = np.stack([proof.work[step] for step in STEPS], axis=1)
+        return Found(hits.ids, hits.scores, work, proof.skipped_bound, proof.entries, seconds)
+
+    def range(
+        self, pin: Pin, queries: Float32Array, threshold: float, where: Where | None
+    ) -> Found:
+        """Every entry of this shard with score >= threshold."""
+        start = time.perf_counter()
+        shard = self._at(pin)
+        hits = shard.range(queries, threshold, where=where, threads=self._spec.threads)
+        proof = hits.certificate
+        seconds = time.perf_counter() - start
+        work = np.stack([proof.work[step] for step in STEPS], axis=1)
+        bound = proof.skipped_bound
+        return Found(hits.ids, hits.scores, work, bound, proof.entries, seconds, hits.offsets)
+
+    def ids(self, pin: Pin) -> Int64Array:
+        """All ids in ascending order."""
+        return self._at(pin).ids
+
+    def holds(self, pin: Pin, ids: Int64Array) -> npt.NDArray[np.bool_]:
+        """Which of ``ids`` are here."""
+        return self._at(pin).holds(ids)
+
+    def reconstruct(self, pin: Pin, ids: Int64Array) -> Float32Array:
+        """The rows of ``ids``."""
+        return self._at(pin).reconstruct(ids)
+
+    def info(self, pin: Pin) -> dict[str, Any]:
+        """What there is, in numbers, and which process answers for it."""
+        return {**self._at(pin).info(), "process": os.getpid()}
+
+    def verify(self, pin: Pin) -> list[str]:
+        """Read everything; what is not as it was written, or in the wrong shard."""
+        shard = self._at(pin)
+        found = list(shard.verify().differences)
+        spec = self._spec
+        strays = shard.ids[shard_of(shard.ids, spec.shards) != spec.shard]
+        if len(strays):
+            found.append(f"{shard.path}: id {strays[0]} belongs to another shard")
+        return found
+
+    # Changing: see `shard`.
+
+    def prepare(self, pin: Pin, change: Change) -> Pin:
+        """Write the generation that a change of ``pin`` leads to."""
+        with self._turn:
+            shard = self._writable().settle(pin)
+            if change.kind == "delete":
+                shard.delete(change.ids if change.ids is not None else [], ignore_missing=True)
+            elif change.kind == "compact":
+                shard.compact()
+            else:
+                source: Any = change.rows
+                if change.names:
+                    source = read_parts(Path(change.folder), list(change.names))
+                insert = shard.upsert if change.kind == "upsert" else shard.add
+                insert(source, change.ids)
+            self._keep_if_read(shard)
+            return shard.pin
+
+    def settle(self, pin: Pin) -> None:
+        """Publish what was prepared if it is ``pin``, and remove it if not."""
+        with self._turn:
+            self._keep_if_read(self._writable().settle(pin))
+
+    # Generations.
+
+    def _at(self, pin: Pin) -> Shard:
+        with self._turn:
+            shard = self._open.get(pin.sha256)
+            if shard is None:
+                shard = _again(MovedOnError, lambda: self._shard(pin).at(pin))
+                self._keep(shard)
+            return shard
+
+    def _keep(self, shard: Shard) -> None:
+        self._open[shard.pin.sha256] = shard
+        self._open.move_to_end(shard.pin.sha256)
+        while len(self._open) > GENERATIONS:
+            self._open.popitem(last=False)
+
+    def _keep_if_read(self, shard: Shard) -> None:
+        if self._spec.local is None:  # else it is the copy that is read
+            self._keep(shard)
+
+    def _shard(self, pin: Pin) -> Shard:
+        """Some generation of the shard: where possible one that is open already."""
+        local = self._spec.local
+        if local is not None:
+            folder = copy_shard(self._place, self._name, pin.sha256, Path(local))
+        elif self._place.is_remote:
+            raise ValueError(f"{self._place.name} is not a folder: open it with local=, for copies")
+        else:
+            folder = self._place.folder / self._name
+        for shard in self._open.values():
+            if shard.path == folder:
+                return shard
+        return Shard(folder, self._spec.threads, self._spec.lock_timeout)
+
+    def _writable(self) -> Shard:
+        folder = self._place.folder / self._name
+        for shard in self._open.values():
+            if shard.path == folder:
+                return shard
+        return Shard(folder, self._spec.threads, self._spec.lock_timeout)
+
+
+def _again(error: type[Exception], act: Callable[[], T]) -> T:
+    """Try twice: a copy may have been brought to another generation before it was opened."""
+    try:
+        return act()
+    except error:
+        return act()
+
+
+def _as_hits(ids: Int64Array, scores: Float64Array) -> Hits:
+    nothing = np.zeros((len(ids), len(STEPS)), np.int64)
+    return Hits(ids, scores, nothing, np.full(len(ids), -np.inf), 0, lambda _: "")

@@ -1,0 +1,123 @@
+"""A shard: an ordinary database, at the generation that the manifest of the whole names.
+
+A change of many shards has two steps: every shard *prepares* its next generation, which is written
+but not yet the shard's; then the manifest of the whole is replaced, and that is the change. A shard
+*settles* afterwards: what was prepared is published if the manifest names it, else removed.
+"""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+
+import numpy as np
+
+from hiernorm.distributed.errors import MovedOnError
+from hiernorm.distributed.manifest import Pin, pin_of
+from hiernorm.hits import Verification
+from hiernorm.reference import Int64Array
+from hiernorm.storage.checking import find_damage
+from hiernorm.storage.database import Database
+from hiernorm.storage.errors import DamagedError, NotADatabaseError
+from hiernorm.storage.lock import WriterLock
+from hiernorm.storage.manifest import MANIFEST, PREPARED, Manifest, read_manifest
+from hiernorm.storage.state import State, map_state
+from hiernorm.storage.transaction import Transaction, remove_leftovers
+from hiernorm.storage.writing import Writer
+
+ATTEMPTS = 3
+"""To read two manifests while a writer renames one to the other."""
+
+
+class Shard(Database):
+    """A database whose changes are prepared, and published when the whole has changed."""
+
+    def __init__(self, path: Path, threads: int | None, lock_timeout: float) -> None:
+        super().__init__(path, threads, lock_timeout)
+        self._writer = Writer(path, lock_timeout, Transaction.prepare)
+        self._lock_timeout = lock_timeout
+
+    @property
+    def pin(self) -> Pin:
+        """The generation that this object sees."""
+        return pin_of(self._state.manifest)
+
+    def at(self, pin: Pin) -> Shard:
+        """The shard at another generation; files that both have are mapped once.
+
+        Raises
+        ------
+        MovedOnError
+            If there are newer generations only.
+        """
+        for _ in range(ATTEMPTS):
+            manifest = self._find(pin)
+            if manifest is None:
+                continue
+            try:
+                state = map_state(self._path, manifest, self._like, self._state)
+            except FileNotFoundError:
+                continue
+            return self._with(state)
+        raise self._not_there(pin)
+
+    def _with(self, state: State) -> Shard:
+        twin = copy.copy(self)
+        twin._state = state
+        twin._digests = {}
+        return twin
+
+    def _find(self, pin: Pin) -> Manifest | None:
+        for name in (MANIFEST, PREPARED):
+            try:
+                manifest = read_manifest(self._path, name)
+            except NotADatabaseError:
+                continue
+            if manifest.digest == pin.sha256:
+                return manifest
+        return None
+
+    def _not_there(self, pin: Pin) -> MovedOnError | DamagedError:
+        published = read_manifest(self._path).generation
+        if published > pin.generation:
+            return MovedOnError(f"{self._path} is at generation {published}, not {pin.generation}")
+        return DamagedError(
+            f"{self._path} has not the generation {pin.generation} that the manifest of the whole "
+            "names: restore it from a copy"
+        )
+
+    def settle(self, pin: Pin) -> Shard:
+        """Publish what was prepared if it is ``pin``, and remove it if not; the shard at ``pin``.
+
+        Raises
+        ------
+        DamagedError
+            If the shard has no such generation, or somebody changed it by other means.
+        """
+        with WriterLock(self._path, self._lock_timeout):
+            manifest = self._find(pin)
+            published = read_manifest(self._path)
+            if manifest is None:
+                raise DamagedError(
+                    f"{self._path} is at generation {published.generation}, the manifest of the "
+                    f"whole names {pin.generation}: restore it from a copy"
+                )
+            state = map_state(self._path, manifest, self._like, self._state)
+            if manifest != published:
+                manifest.write(self._path)
+            remove_leftovers(self._path, state)
+        return self._with(state)
+
+    def verify(self) -> Verification:
+        """Read all files of this generation."""
+        found = list(find_damage(self._path, self._like, self._state.manifest))
+        if found and read_manifest(self._path).generation > self.generation:
+            raise self._not_there(self.pin)  # a writer removed them meanwhile
+        return Verification(found)
+
+    def holds(self, ids: Int64Array) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """Which of ``ids`` are in the shard."""
+        found = np.zeros(len(ids), np.bool_)
+        for view in self._state.views:
+            found |= State.positions(view, ids) >= 0
+        return found
