@@ -8,7 +8,7 @@ import signal
 import threading
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -243,6 +243,12 @@ def test_actors_and_nodes_that_die_again_and_again(cluster, filled):
         check_answers_while_something_dies(db, model, kill_nodes, threads=3)
 
 
+def wait_for(condition: Callable[[], Any]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.01)
+
+
 def check_readers_beside_a_writer(path: Path, changes: int, readers: int) -> None:
     """Each answer is the exhaustive one of the generation that its reader is at."""
     models: dict[int, Model] = {0: {}}
@@ -271,6 +277,9 @@ def check_readers_beside_a_writer(path: Path, changes: int, readers: int) -> Non
             apply_to_database(db, 11, number)
             model = apply_to_model(model, 11, number)
             models[db.generation] = model
+            if number % 3 == 0:  # else a busy machine lets readers see the last one at best
+                now = db.generation
+                wait_for(lambda: problems or any(seen >= now for seen, _ in answers))  # noqa: B023
         over.set()
         for thread in threads:
             thread.join()
