@@ -131,7 +131,7 @@ def _cells(findings: Findings) -> Section:
     return Section(
         "Future work: sub-linear Phase 1",
         [
-            Text(f"On {findings.tests[0]}; cells of up to 64 entries under certified cones."),
+            Text(f"On {findings.tests[0]}; blocks of 16 entries under certified cones."),
             Rows([*head, "cells bring"], rows),
         ],
     )
