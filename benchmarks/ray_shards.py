@@ -34,7 +34,7 @@ from hiernorm.distributed.session import connect
 DIM, MAJOR, ALPHA, K = 128, 16, 1 / 8, 10
 IN_FLIGHT = 4
 SCALES = {
-    "full": {"entries": 60_000, "calibrate": (20_000, 40_000), "batch": 256, "batches": 16,
+    "full": {"entries": 1_000_000, "calibrate": (200_000, 500_000), "batch": 256, "batches": 16,
              "singles": 200, "calls": 300},
     "smoke": {"entries": 4_000, "calibrate": (1_000, 3_000), "batch": 16, "batches": 3,
               "singles": 5, "calls": 10},
