@@ -18,13 +18,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from indexed import Indexed
 
 import hiernorm
 from hiernorm.bench.cases import FULL, QUICK, SMOKE, Group
 from hiernorm.bench.conditions import import_optional
 from hiernorm.bench.machine import Bystanders, describe_machine
 from hiernorm.bench.measure import measure_group, recall
-from hiernorm.bench.methods import FaissPanorama, Hnsw, HnswGraph, Method, Search
+from hiernorm.bench.methods import FaissPanorama, Hnsw, HnswGraph, Method
 from hiernorm.reference import Float32Array
 
 SIZES = (10_000, 30_000, 100_000, 300_000, 1_000_000, 4_000_000)
@@ -41,23 +42,11 @@ SCALES = {"smoke": SMOKE, "quick": QUICK, "full": FULL}
 SINGLE = Group(manner="single", k=1, threads=1)
 
 
-class Cascade:
-    """Our cascade, with cells where they pay or without."""
-
-    family = "cascade"
-
-    def __init__(self, dim: int, major: int, alpha: float, cells: bool | None) -> None:
-        names = {None: "hiernorm", False: "hiernorm, no cells", True: "hiernorm, always cells"}
-        self.name = self.index_name = names[cells]
-        self.index = hiernorm.Index(dim, major=major, alpha=alpha, cells=cells)
-
-    def build(self, database: Float32Array, seed: int) -> None:
-        """Index the database."""
-        self.index.add(database)
-
-    def prepare(self, group: Group) -> Search:
-        """Return a search that yields ids."""
-        return lambda q: self.index.search(q, group.k, threads=1, batch_size=1).ids
+def own_index(dim: int, point: tuple[int, float], cells: bool | None) -> Indexed:
+    """Our cascade, with cells where they pay (None), without or always."""
+    names = {None: "hiernorm", False: "hiernorm, no cells", True: "hiernorm, always cells"}
+    major, alpha = point
+    return Indexed(names[cells], hiernorm.Index(dim, major=major, alpha=alpha, cells=cells))
 
 
 def turn(features: Float32Array, *others: Float32Array) -> list[Float32Array]:
@@ -89,7 +78,7 @@ def measure_size(
 ) -> dict[str, Any]:
     """Build and time all methods on one database."""
     major, alpha = point
-    own = [Cascade(database.shape[1], major, alpha, cells) for cells in (None, False)]
+    own = [own_index(database.shape[1], point, cells) for cells in (None, False)]
     methods: list[Method] = [*own, *peers_of(len(database), point, options)]
     build_seconds: dict[str, float] = {}
     for method in methods:
@@ -132,7 +121,7 @@ def measure_planner(
     rows = []
     for name, pair, alpha, k in cases:
         x, q = (hiernorm.normalize(part, 16, alpha) for part in pair)
-        methods = [Cascade(x.shape[1], 16, alpha, cells) for cells in (None, False, True)]
+        methods = [own_index(x.shape[1], (16, alpha), cells) for cells in (None, False, True)]
         for method in methods:
             method.build(x, seed=0)
         group = Group(manner="single", k=k, threads=1)

@@ -20,12 +20,13 @@ from typing import Any
 import cv2
 import faiss
 import numpy as np
+from indexed import Indexed
 
 import hiernorm
 from hiernorm.bench.cases import QUICK, SMOKE, Group
 from hiernorm.bench.machine import Bystanders, describe_machine
 from hiernorm.bench.measure import measure_group
-from hiernorm.bench.methods import FaissFlat, FaissPanorama, Method, Search
+from hiernorm.bench.methods import FaissFlat, FaissPanorama, Method
 from hiernorm.reference import Float32Array
 from hiernorm.vision.photos import list_photos, read_grey
 
@@ -33,28 +34,6 @@ ENTRIES = 99_000
 QUERIES = 500
 EVERY = 10
 SCALES = {"smoke": SMOKE, "quick": QUICK}
-
-
-class Plain:
-    """Our index of plain vectors, with cells where they pay, without, or always."""
-
-    family = "plain"
-
-    def __init__(self, dim: int, name: str, cells: bool | None) -> None:
-        self.name = self.index_name = f"hiernorm{name}"
-        self.index = hiernorm.Index(dim, cells=cells)
-
-    def build(self, database: Float32Array, seed: int) -> None:
-        """Index the database."""
-        self.index.add(database)
-
-    def nbytes(self) -> int:
-        """Bytes of entries, codes and tables."""
-        return self.index.nbytes
-
-    def prepare(self, group: Group) -> Search:
-        """Return a search that yields ids."""
-        return lambda q: self.index.search(q, group.k, threads=1, batch_size=1).ids
 
 
 def read_sift(folder: Path) -> tuple[Float32Array, Float32Array]:
@@ -78,10 +57,10 @@ def thinned(rows: Float32Array, most: int) -> Float32Array:
 def measure(name: str, x: Float32Array, q: Float32Array, scale: str) -> dict[str, Any]:
     """Build and time all methods on one set."""
     dim = x.shape[1]
+    choices = {"": None, ", no cells": False, ", always cells": True}
     own = [
-        Plain(dim, "", None),
-        Plain(dim, ", no cells", False),
-        Plain(dim, ", always cells", True),
+        Indexed(f"hiernorm{name}", hiernorm.Index(dim, cells=cells))
+        for name, cells in choices.items()
     ]
     levels = [n for n in (4, 8, 16) if dim % n == 0]
     methods: list[Method] = [*own, FaissFlat(faiss), *(FaissPanorama(faiss, n) for n in levels)]

@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from indexed import Indexed
 
 import hiernorm
 from hiernorm.bench.cases import QUICK, SMOKE, Group
 from hiernorm.bench.machine import Bystanders, describe_machine
 from hiernorm.bench.measure import measure_group
-from hiernorm.bench.methods import Method, Search
 from hiernorm.learn import PhotoTour
 from hiernorm.learn.measures import compute_roc, pair_distances
 from hiernorm.learn.rotate import separating_directions
@@ -39,28 +39,6 @@ ENTRIES = 99_000
 QUERIES = 500
 SCALES = {"smoke": SMOKE, "quick": QUICK}
 SINGLE = Group(manner="single", k=1, threads=1)
-
-
-class Searched:
-    """An index of descriptors at one K, of one family."""
-
-    family = "cascade"
-
-    def __init__(self, name: str, index: hiernorm.Index) -> None:
-        self.name = self.index_name = name
-        self.index = index
-
-    def build(self, database: Float32Array, seed: int) -> None:
-        """Index the database."""
-        self.index.add(database)
-
-    def nbytes(self) -> int:
-        """Bytes of entries, codes and tables."""
-        return self.index.nbytes
-
-    def prepare(self, group: Group) -> Search:
-        """Return a search that yields ids."""
-        return lambda q: self.index.search(q, group.k, threads=1, batch_size=1).ids
 
 
 def units(rows: Float32Array) -> Float32Array:
@@ -133,7 +111,6 @@ def main() -> None:
     rows: list[dict[str, Any]] = []
     for major in MAJORS:
         turn = learn_turn(body, options.data, major).T
-        methods: list[Method] = []
         indexed = [("plain, rotated", plain, hiernorm.Index(128, major=major), units)]
         for text in ALPHAS:
             alpha = float(Fraction(text))
@@ -148,10 +125,9 @@ def main() -> None:
             index = hiernorm.Index(128, major=major, alpha=alpha)
             indexed.append((f"HN, alpha = {text}", quality, index, describe))
         for family, quality, index, describe in indexed:
-            method = Searched(family, index)
+            method = Indexed(family, index)
             method.build(describe(x), seed=0)
-            methods = [method]
-            timing = measure_group(methods, describe(q), SINGLE, SCALES[options.scale])[family]
+            timing = measure_group([method], describe(q), SINGLE, SCALES[options.scale])[family]
             row = {"family": family, "major": major, "fpr95": quality}
             rows.append({**row, "microseconds": 1e6 * timing.median})
             print(json.dumps(rows[-1]), flush=True)
