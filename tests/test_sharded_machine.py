@@ -11,23 +11,20 @@ import numpy as np
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import initialize, invariant, rule
 
 from database_support import QUERIES, Model, right_hits, small_segments, vectors
 from hiernorm.distributed import ShardedDatabase, ShardsMissingError, shard_of
+from machine_support import WriterAndReader, ids_of_pool, seeds
 from sharded_support import assert_equals_index, create_sharded, digest_of, in_process
 from support import assert_same_hits
-
-POOL = [*range(40), -1, -(2**63), 2**62]
-ids_of_pool = st.lists(st.sampled_from(POOL), unique=True, min_size=1, max_size=14)
-seeds = st.integers(0, 2**16)
 
 
 class KilledError(BaseException):
     """The process dies here."""
 
 
-class ShardedMachine(RuleBasedStateMachine):
+class ShardedMachine(WriterAndReader):
     """One writer, a reader of an older generation, and the model of each."""
 
     @initialize(
@@ -67,27 +64,6 @@ class ShardedMachine(RuleBasedStateMachine):
         assert self.db.add(*source) == len(ids)
         self.model |= dict(zip(ids, rows, strict=True))
 
-    @rule(ids=ids_of_pool, seed=seeds)
-    def upsert(self, ids: list[int], seed: int) -> None:
-        rows = vectors(seed, len(ids))
-        self.db.upsert(rows, ids)
-        self.model |= dict(zip(ids, rows, strict=True))
-
-    @rule(ids=ids_of_pool)
-    def delete(self, ids: list[int]) -> None:
-        unknown = [i for i in ids if i not in self.model]
-        if unknown:
-            with pytest.raises(KeyError, match=f"id {unknown[0]} is not in the database"):
-                self.db.delete(ids)
-        self.db.delete(ids, ignore_missing=True)
-        for i in ids:
-            self.model.pop(i, None)
-
-    @rule()
-    def compact(self) -> None:
-        self.db.compact()
-        assert self.db.info()["deleted"] == 0
-
     @rule()
     def actors_die_and_come_back(self) -> None:
         self.db._crew.restart()
@@ -101,12 +77,6 @@ class ShardedMachine(RuleBasedStateMachine):
                 self.seen = dict(self.model)
                 return
             self.refresh_the_reader()
-
-    @rule()
-    def refresh_the_reader(self) -> None:
-        newer = self.reader.generation < self.db.generation
-        assert self.reader.refresh() == newer
-        self.seen = dict(self.model)
 
     @rule(
         ids=ids_of_pool,
