@@ -53,9 +53,14 @@ def load_model(name: str | Path, *, threads: int | None = None) -> Model:
     >>> hiernorm.load_model("hn8")
     Model('hn8', norm='hn', major=8, alpha=0.03125)
     """
+    content = read_model(name)
+    return Model(content, Path(name).stem, threads=threads)
+
+
+def read_model(name: str | Path) -> bytes:
+    """Return the bytes of a model that ships with the package, or of an ONNX file."""
     if str(name) in available_models():
-        content = (resources.files("hiernorm.models") / f"{name}.onnx").read_bytes()
-        return Model(content, str(name), threads=threads)
+        return (resources.files("hiernorm.models") / f"{name}.onnx").read_bytes()
     path = Path(name)
     if path.suffix != ".onnx":
         raise ValueError(
@@ -64,7 +69,7 @@ def load_model(name: str | Path, *, threads: int | None = None) -> Model:
         )
     if not path.is_file():
         raise FileNotFoundError(f"no such file: {path}")
-    return Model(path.read_bytes(), path.stem, threads=threads)
+    return path.read_bytes()
 
 
 class Model:
