@@ -100,3 +100,13 @@ def test_noise_is_not_repeated_from_patch_to_patch() -> None:
     patch = random_patches(1).repeat(2, axis=0)
     first, second = disturb_frames(patch, np.random.default_rng(0))
     assert (first != second).any()
+
+
+def test_a_sample_has_whole_points_of_every_scene() -> None:
+    patches, owners = set_of_places(40, 10, 90)
+    tensors, points = patches.sample(90)
+    assert len(tensors) == len(points) == 90
+    np.testing.assert_array_equal(np.bincount(owners[points]), [30, 30, 30])
+    np.testing.assert_array_equal(np.unique(points, return_counts=True)[1], 3)
+    everything, _ = patches.sample(10**6)
+    assert len(everything) == len(patches)

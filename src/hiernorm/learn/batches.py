@@ -71,6 +71,21 @@ class PatchSet:
         """Return all patches, ``(n, 1, 64, 64)``, uint8."""
         return torch.from_numpy(self._patches[self._index])[:, None]
 
+    def sample(self, most: int) -> tuple[Tensor, Int64Array]:
+        """Return about ``most`` patches, uint8 ``(n, 1, 64, 64)``, and the point of each.
+
+        Points are drawn with all their patches, the same ones each time, as many patches of each
+        scene where they have as many.
+        """
+        rng = np.random.default_rng(0)
+        chosen = []
+        for points in self._places:
+            drawn = rng.permutation(points)
+            within = np.cumsum(self._counts[drawn]) <= max(2, most // len(self._places))
+            chosen.append(drawn[within] if within.sum() > 1 else drawn[:2])
+        rows = np.flatnonzero(np.isin(self._point, np.concatenate(chosen)))
+        return torch.from_numpy(self._patches[self._index[rows]])[:, None], self._point[rows]
+
     def steps(self, batch: int, sampling: str = "patches") -> int:
         """Return the number of batches of an epoch; the last is dropped unless it is full."""
         rows = len(self) if sampling == "patches" else len(self._counts)

@@ -18,6 +18,9 @@ from hiernorm.learn.rotate import rotate_network
 from hiernorm.learn.settings import Settings
 
 STATE = "state.pth"
+ROTATION_PATCHES = 30_000
+"""Patches whose features give the directions of a rotation; a minute of one core."""
+
 SUMS = ("loss", "positive", "negative", "seconds", "steps")
 SAVED = ("epoch", "step", "sums", "history")
 
@@ -56,7 +59,7 @@ class Run:
         else:
             _initialize(network)
         if settings.rotate != "none":
-            rotate_network(network, train_set.tensors(), train_set.points, settings.rotate)
+            rotate_network(network, *train_set.sample(ROTATION_PATCHES), settings.rotate)
         if settings.head_epochs:
             train_head(network, train_set, settings)
         return cls(settings, network, _make_optimizer(settings, network))
