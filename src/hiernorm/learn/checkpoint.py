@@ -67,12 +67,9 @@ def load_state(path: Path) -> dict[str, Any]:
     return state
 
 
-def save_weights(path: Path, network: PatchNetwork, half: bool = False) -> None:
+def save_weights(path: Path, network: PatchNetwork) -> None:
     """Write the network as safetensors, with norm, major and alpha as its metadata."""
-    tensors = {
-        name: t.to(torch.float16 if half and t.is_floating_point() else t.dtype).contiguous()
-        for name, t in network.state_dict().items()
-    }
+    tensors = {name: tensor.contiguous() for name, tensor in network.state_dict().items()}
     # One entry: safetensors writes several in any order, and equal networks deserve equal bytes.
     metadata = {METADATA: json.dumps(describe_network(network))}
     write_atomically(path, save(tensors, metadata=metadata))
@@ -97,12 +94,12 @@ def load_weights(source: str | Path) -> dict[str, Tensor]:
         official ``.pth``, which has them under ``state_dict``; or ``"liberty"`` or
         ``"hardnet++"``, which kornia downloads.
     """
-    if str(source) in available_models() or Path(source).suffix == ".onnx":
-        return _read_onnx(read_model(source), source)
+    if _is_onnx(source):
+        return _read_onnx(source)[0]
     if str(source) in PRETRAINED:
         state = _download(PRETRAINED[str(source)])
     elif Path(source).suffix == ".safetensors":
-        return _read_safetensors(Path(source))[0]
+        return _read_safetensors(source)[0]
     else:
         state = load_state(Path(source))
     weights = state.get("state_dict", state)
@@ -128,13 +125,20 @@ def mean_weights(sources: Sequence[str | Path]) -> dict[str, Tensor]:
 
 
 def load_network(source: str | Path) -> PatchNetwork:
-    """Return the network of a ``.safetensors`` file of ours, ready to describe.
+    """Return a network, ready to describe.
+
+    Parameters
+    ----------
+    source
+        A model that ships with the package, or an ``.onnx`` or ``.safetensors`` file of ours.
 
     Examples
     --------
-    >>> network = load_network("run/model.safetensors")  # doctest: +SKIP
+    >>> load_network("hn8").normalization
+    HierarchicalNorm(major=8, alpha=0.03125)
     """
-    weights, metadata = _read_safetensors(Path(source))
+    read = _read_onnx if _is_onnx(source) else _read_safetensors
+    weights, metadata = read(source)
     if metadata.get("norm") not in NORMS:
         raise ValueError(f"{source} does not say its normalisation; use load_weights")
     network = make_network(
@@ -155,7 +159,12 @@ def set_weights(network: PatchNetwork, weights: dict[str, Tensor], source: str |
         raise ValueError(f"{source} has no weights of {network.title}: {error}") from error
 
 
-def _read_safetensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+def _is_onnx(source: str | Path) -> bool:
+    return str(source) in available_models() or Path(source).suffix == ".onnx"
+
+
+def _read_safetensors(source: str | Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    path = Path(source)
     if not path.is_file():
         raise FileNotFoundError(f"no such file: {path}")
     try:
@@ -167,21 +176,23 @@ def _read_safetensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     return {n: t.float() if t.is_floating_point() else t for n, t in tensors.items()}, metadata
 
 
-def _read_onnx(content: bytes, source: str | Path) -> dict[str, Tensor]:
-    """Return the weights that :func:`hiernorm.learn.export_network` put into an ONNX file."""
+def _read_onnx(source: str | Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """Return what :func:`hiernorm.learn.export_network` put into an ONNX file."""
     onnx = import_extra("onnx", extra="train")
     try:
-        graph = onnx.load_from_string(content).graph
+        model = onnx.load_from_string(read_model(source))
+    except OSError:
+        raise
     except Exception as error:  # protobuf's errors have no common public base
         raise ValueError(f"{source} is no complete ONNX model: {error}") from error
     weights = {}
-    for tensor in graph.initializer:
+    for tensor in model.graph.initializer:
         name = tensor.name.removeprefix("network.").removesuffix(".half")
         weights[name] = torch.from_numpy(onnx.numpy_helper.to_array(tensor).astype("float32"))
         if name.endswith("running_mean"):
             count = name.replace("running_mean", "num_batches_tracked")
             weights[count] = torch.tensor(0)
-    return weights
+    return weights, {entry.key: entry.value for entry in model.metadata_props}
 
 
 def _download(name: str) -> dict[str, Any]:
