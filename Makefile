@@ -41,7 +41,7 @@ test-ray: $(STAMPS)/package $(STAMPS)/extra-test ## Run the long tests on a Ray 
 	@$(BIN)/python -m pytest -m ray --timeout 3600 $(ARGS)
 
 fuzz: $(STAMPS)/package $(STAMPS)/extra-fuzz ## Feed the reader of database files with what breaks readers
-	@$(BIN)/python tests/fuzz_header.py -max_total_time=60 $(ARGS)
+	@$(BIN)/python tests/support/fuzz_header.py -max_total_time=60 $(ARGS)
 
 bench: $(STAMPS)/package $(STAMPS)/extra-bench ## Measure against other libraries, into results/
 	@$(BIN)/hiernorm bench --out results $(ARGS)

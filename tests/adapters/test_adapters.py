@@ -8,15 +8,14 @@ import importlib.util
 import subprocess
 import sys
 import types
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import hiernorm
+from paths import ROOT
 from support import assert_same_bits, random_rows
 
-ROOT = Path(__file__).parents[1]
 MODULES = {
     "hiernorm.adapters": None,
     "hiernorm.adapters.faiss_shaped": None,

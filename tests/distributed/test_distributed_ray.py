@@ -22,6 +22,7 @@ from crash_writer import apply_to_database, apply_to_model
 from database_support import ALPHA, MAJOR, QUERIES, Model, right_hits, vectors
 from hiernorm.cli.app import app
 from hiernorm.distributed import ShardedDatabase, ShardsMissingError, build
+from paths import SUPPORT
 from sharded_support import assert_equals_index, create_sharded, digest_of
 from support import assert_same_hits
 
@@ -56,12 +57,11 @@ def add_node(nodes: Any, **options: Any) -> None:
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
     """A head and two more nodes, each with a raylet of its own."""
-    here = str(Path(__file__).parent)
     settings = {
         "RAY_USAGE_STATS_ENABLED": "0",
         "RAY_worker_niceness": "0",
         "RAY_worker_register_timeout_seconds": str(int(PATIENCE)),
-        "PYTHONPATH": os.pathsep.join([here, os.environ.get("PYTHONPATH", "")]),
+        "PYTHONPATH": os.pathsep.join([str(SUPPORT), os.environ.get("PYTHONPATH", "")]),
     }
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
         warnings.simplefilter("ignore")

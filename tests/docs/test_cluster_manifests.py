@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
+from paths import ROOT
+
 yaml: Any = pytest.importorskip("yaml", reason="needs PyYAML")
 jsonschema: Any = pytest.importorskip("jsonschema", reason="needs jsonschema")
 
-FOLDER = Path(__file__).parents[1] / "docs" / "guides" / "cluster"
+FOLDER = ROOT / "docs" / "guides" / "cluster"
 TEXTS = {"type": "array", "items": {"type": "string"}, "minItems": 1}
 QUANTITY = {"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)?(m|[KMGT]i?)?$"}
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
-from pathlib import Path
 
 import pytest
 
 from guides import differences, run_page
+from paths import ROOT
 
-GUIDES = Path(__file__).parents[1] / "docs" / "guides"
+GUIDES = ROOT / "docs" / "guides"
 NEEDS = {
     "cluster": ("ray",),
     "describe": ("cv2", "pyarrow", "skimage"),
@@ -37,6 +37,6 @@ def test_examples_print_what_the_page_shows(page, tmp_path, monkeypatch):
 
 
 def test_every_guide_is_in_the_navigation():
-    navigation = (GUIDES.parents[1] / "mkdocs.yml").read_text(encoding="utf-8")
+    navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     for page in GUIDES.glob("*.md"):
         assert f"guides/{page.name}" in navigation

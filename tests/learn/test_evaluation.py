@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from test_network import random_network
 
 import hiernorm
 from hiernorm.cli.app import app
@@ -22,7 +23,6 @@ from hiernorm.learn.pairs import Pairs, make_pairs
 from hiernorm.learn.sift import describe_sift
 from patch_scenes import shared_scene, write_scene
 from support import hn_rows, random_rows
-from test_network import random_network
 
 
 def fpr95_by_definition(distances: np.ndarray, matching: np.ndarray) -> float:

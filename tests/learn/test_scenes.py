@@ -28,6 +28,7 @@ from hiernorm.scenes.maker import Recipe, make_scene
 from hiernorm.scenes.views import Variation, draw_view, jitter, transport
 from hiernorm.scenes.writer import SceneWriter
 from hiernorm.vision import Frames, cut_patches, read_grey
+from paths import ROOT
 
 TINY = Recipe(points=30, views=4, pairs=200)
 COMMAND = [sys.executable, "-c", "from hiernorm.cli import main; main()"]
@@ -302,7 +303,7 @@ def test_the_command_tells_what_it_made_as_json(tmp_path):
 
 
 def test_the_example_of_the_documentation_runs(tmp_path, monkeypatch):
-    page = Path(__file__).parents[1] / "docs" / "patches.md"
+    page = ROOT / "docs" / "patches.md"
     example = page.read_text(encoding="utf-8").split("```python\n")[1].split("```")[0]
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}

@@ -19,13 +19,14 @@ import pytest
 import hiernorm
 from crash_writer import apply_to_model, read_log
 from database_support import Model, arrays_of, assert_equals_model, create
+from paths import SUPPORT
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and SIGKILL")
 
 
 @contextmanager
 def _writers() -> Iterator[subprocess.Popen[str]]:
-    script = Path(__file__).with_name("crash_writer.py")
+    script = SUPPORT / "crash_writer.py"
     process = subprocess.Popen(
         [sys.executable, str(script)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )

@@ -14,9 +14,9 @@ import hiernorm
 from golden_databases import CASES, describe, make_database, make_rows
 from hiernorm.storage.manifest import read_manifest
 from hiernorm.storage.tensors import ALIGNMENT, TensorFile
+from paths import GOLDEN
 from support import assert_same_hits, expected_hits
 
-GOLDEN = Path(__file__).parent / "golden"
 FOLDERS = [GOLDEN / "v1" / f"{name}.hn" for name in CASES]
 
 

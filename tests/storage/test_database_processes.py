@@ -13,6 +13,7 @@ import pytest
 import hiernorm
 from crash_writer import apply_to_database, apply_to_model
 from database_support import Model, create, right_hits, small_segments
+from paths import SUPPORT
 from reading_process import K
 
 SEED = 7
@@ -22,7 +23,7 @@ def _answers_beside_a_writer(folder: Path, seconds: float) -> tuple[int, int]:
     """Returns how many answers were checked, of how many generations."""
     path = folder / "db"
     create(path)
-    script = Path(__file__).with_name("reading_process.py")
+    script = SUPPORT / "reading_process.py"
     outputs = [folder / "answers1", folder / "answers2"]
     readers = [
         subprocess.Popen([sys.executable, str(script), str(path), str(output), str(seconds)])

@@ -15,8 +15,9 @@ import atheris
 
 from hiernorm.storage import manifest, tensors
 from hiernorm.storage.errors import DatabaseError
+from paths import GOLDEN
 
-SEEDS = Path(__file__).parent / "golden" / "v1"
+SEEDS = GOLDEN / "v1"
 WHOLE = 4096
 """Bytes of a file that are fuzzed: header and first data."""
 

@@ -1,6 +1,6 @@
 """Makes the databases of format version 1 that the tests keep; run once per version, never again.
 
-Usage: python tests/golden_databases.py FOLDER
+Usage: python tests/support/golden_databases.py FOLDER
 """
 
 from __future__ import annotations

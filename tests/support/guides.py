@@ -1,6 +1,6 @@
 """Runs the examples of a documentation page: Python sessions and commands, in one folder.
 
-python tests/guides.py docs/guides/*.md      writes what they print now into the pages
+python tests/support/guides.py docs/guides/*.md      writes what they print now into the pages
 """
 
 from __future__ import annotations

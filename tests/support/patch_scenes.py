@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 
 import hiernorm
-
-SHARED = Path(__file__).parents[1].parent / "shared" / "data"
+from paths import REAL_SCENES
 
 
 def shared_scene(name: str) -> Path:
     """The path of a real scene, or a skipped test where it is not to be had."""
-    path = SHARED / f"{name}.zip"
+    path = REAL_SCENES / f"{name}.zip"
     if not path.is_file():
         pytest.skip(f"needs the scene {path}")
     return path

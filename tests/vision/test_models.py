@@ -11,12 +11,12 @@ import numpy as np
 import onnx
 import pytest
 import torch
+from test_network import random_network
 
 import hiernorm
 from hiernorm.learn import export_network, load_network
 from patch_scenes import random_patches
 from support import assert_same_bits
-from test_network import random_network
 
 MODELS = hiernorm.available_models()
 MEGABYTE = 10**6

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import zipfile
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,8 +15,8 @@ import cv2
 from hiernorm.extras import import_extra
 from hiernorm.vision import Frames, cut_patches, detect, list_photos, read_grey
 from hiernorm.vision.patches import SIZE, WINDOW, patch_corners
+from paths import REAL_SCENES
 
-REAL = Path(__file__).parents[1].parent / "shared" / "data"
 ONE_TO_ONE = SIZE / WINDOW
 """The sigma at which a patch has the resolution of its image."""
 
@@ -135,16 +134,16 @@ def test_patches_do_not_depend_on_threads(photo, opencv_threads):
     np.testing.assert_array_equal(cut_patches(photo, frames), one)
 
 
-@pytest.mark.skipif(not (REAL / "castle.zip").exists(), reason="needs the real scenes")
+@pytest.mark.skipif(not (REAL_SCENES / "castle.zip").exists(), reason="needs the real scenes")
 def test_patches_equal_those_of_a_scene_that_another_program_cut():
-    with zipfile.ZipFile(REAL / "castle.zip") as archive:
+    with zipfile.ZipFile(REAL_SCENES / "castle.zip") as archive:
         lines = io.BytesIO(archive.read("interest.txt"))
         interest = np.loadtxt(lines, max_rows=256)
         mosaic = np.frombuffer(archive.read("patches0000.bmp"), np.uint8)
     theirs = cv2.imdecode(mosaic, cv2.IMREAD_GRAYSCALE)
     theirs = theirs.reshape(16, 64, 16, 64).swapaxes(1, 2).reshape(-1, 64, 64)
     rows = np.flatnonzero(interest[:, 0] == 5)
-    image = read_grey(list_photos(REAL / "photos" / "castle")[5])
+    image = read_grey(list_photos(REAL_SCENES / "photos" / "castle")[5])
 
     def likeness(shift=0.0, size=1.0, turn=0.0):
         x, y, sigma, angle = interest[rows, 1:].T
