@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from test_network import random_network
 
 import hiernorm
 from hiernorm.cli.app import app
@@ -22,6 +21,7 @@ from hiernorm.learn.measures import (
 from hiernorm.learn.pairs import Pairs, make_pairs
 from hiernorm.learn.sift import describe_sift
 from patch_scenes import shared_scene, write_scene
+from random_networks import random_network
 from support import hn_rows, random_rows
 
 

@@ -14,17 +14,7 @@ import hiernorm
 from hiernorm.learn import HNHardNet, load_network, load_weights, rotate_network, save_weights
 from hiernorm.learn.network import PatchInput
 from patch_scenes import draw_patches, random_patches
-
-
-def random_network(norm: str = "hn", major: int = 16, alpha: float = 1 / 8) -> HNHardNet:
-    """A network with random weights and statistics that no shortcut would get right."""
-    torch.manual_seed(0)
-    network = HNHardNet(major, alpha, norm)
-    for module in network.modules():
-        if isinstance(module, torch.nn.BatchNorm2d):
-            module.running_mean.normal_(0, 0.2)
-            module.running_var.uniform_(0.5, 2)
-    return network.eval()
+from random_networks import random_network
 
 
 def patch_tensor(n: int, size: int = 64) -> torch.Tensor:

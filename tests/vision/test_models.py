@@ -11,11 +11,11 @@ import numpy as np
 import onnx
 import pytest
 import torch
-from test_network import random_network
 
 import hiernorm
 from hiernorm.learn import export_network, load_network
 from patch_scenes import random_patches
+from random_networks import random_network
 from support import assert_same_bits
 
 MODELS = hiernorm.available_models()
