@@ -15,7 +15,7 @@ STAMPS := $(VENV)/stamps
 
 # Where scikit-build-core has built the wheel: a folder named after the wheel's tags.
 WHEEL_BUILD = build/$(shell basename $(VENV)/wheel/*.whl .whl | cut -d- -f3-)
-CORE_TESTS := tests/engine tests/storage
+CORE_TESTS := tests/engine tests/searchable tests/storage
 
 # Whatever the built package depends on. Directories too, so that a deleted file is noticed.
 SOURCES := pyproject.toml CMakeLists.txt \

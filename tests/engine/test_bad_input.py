@@ -205,6 +205,12 @@ def test_beta_is_for_hn_vectors() -> None:
     assert_unchanged_by(index, lambda: index.search(np.ones(D), beta=0.1), ValueError, text)
 
 
+def test_beta_is_for_inner_products() -> None:
+    index = filled("hn-cascade", hn_rows(20, D, MAJOR), MAJOR, metric="l2")
+    text = "beta is a share of inner products: soft mode is not for metric l2"
+    assert_unchanged_by(index, lambda: index.search(np.ones(D), beta=0.1), ValueError, text)
+
+
 BAD_PARAMETERS: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"dim": 1}, ValueError, "dim must be at least 2, got 1"),
     ({"dim": -3}, ValueError, "dim must be at least 2, got -3"),
@@ -230,6 +236,11 @@ BAD_PARAMETERS: list[tuple[dict[str, Any], type[Exception], str]] = [
         {"engine": "paper"},
         ValueError,
         "engine 'paper' needs alpha: Algorithm 1 searches HN vectors",
+    ),
+    (
+        {"major": 4, "alpha": 0.125, "metric": "l2", "engine": "paper"},
+        ValueError,
+        "engine 'paper' is Algorithm 1, by inner products: metric l2 is not",
     ),
     ({"threads": 0}, ValueError, "threads must be at least 1, got 0"),
     ({"threads": "2"}, TypeError, "threads must be an integer, got str"),

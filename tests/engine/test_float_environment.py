@@ -12,8 +12,8 @@ from float_environment import flushed_denormals, rounding_mode
 from hiernorm.reference import Float32Array
 from support import (
     KINDS,
-    METRICS,
     assert_same_hits,
+    every_kind_and_metric,
     expected_hits,
     filled,
     hn_rows,
@@ -64,8 +64,7 @@ def _data(environment: str, scale: float = 1e-40) -> tuple[Float32Array, Float32
 
 
 @pytest.mark.parametrize("environment", ENVIRONMENTS)
-@pytest.mark.parametrize("metric", METRICS)
-@pytest.mark.parametrize("kind", KINDS)
+@every_kind_and_metric
 def test_searching_in_a_changed_environment(
     isa: str, kind: str, metric: str, environment: str
 ) -> None:
@@ -80,8 +79,7 @@ def test_searching_in_a_changed_environment(
 
 
 @pytest.mark.parametrize("environment", ENVIRONMENTS)
-@pytest.mark.parametrize("metric", METRICS)
-@pytest.mark.parametrize("kind", KINDS)
+@every_kind_and_metric
 def test_adding_in_a_changed_environment(kind: str, metric: str, environment: str) -> None:
     """Of rows around 1e-38, some values are denormal and some are not."""
     for scale in (1e-38, 1e-40):

@@ -15,6 +15,7 @@ import hiernorm
 from hiernorm import _core
 from support import (
     KINDS,
+    METRICS,
     assert_same_bits,
     assert_same_hits,
     expected_hits,
@@ -124,6 +125,11 @@ def test_properties_are_the_parameters() -> None:
     plain.add(random_rows(100, D))
     assert plain.major is not None
     assert 1 <= plain.major < D
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_the_major_is_the_one_asked_for(metric: str) -> None:
+    assert filled("hn-cascade", random_rows(50, D), MAJOR, metric=metric).major == MAJOR
 
 
 @pytest.mark.parametrize("kind", KINDS)

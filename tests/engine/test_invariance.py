@@ -17,9 +17,9 @@ from hiernorm.reference import Float32Array
 from strategies import Data, databases, hn_databases
 from support import (
     KINDS,
-    METRICS,
     assert_same_bits,
     assert_same_hits,
+    every_kind_and_metric,
     filled,
     hn_rows,
     make_index,
@@ -43,8 +43,7 @@ def _index(kind: str, metric: str) -> hiernorm.Index:
     return filled(kind, _data()[0], MAJOR, metric=metric)
 
 
-@pytest.mark.parametrize("metric", METRICS)
-@pytest.mark.parametrize("kind", KINDS)
+@every_kind_and_metric
 def test_threads_and_batches_do_not_matter(kind: str, metric: str) -> None:
     queries = _data()[1]
     index = _index(kind, metric)
@@ -74,8 +73,7 @@ def test_the_top_5_are_the_head_of_the_top_50(kind: str) -> None:
     assert_same_bits(five.scores, fifty.scores[:, :5])
 
 
-@pytest.mark.parametrize("metric", METRICS)
-@pytest.mark.parametrize("kind", KINDS)
+@every_kind_and_metric
 def test_the_order_of_insertion_does_not_matter(kind: str, metric: str) -> None:
     x, queries = _data()
     expected = _index(kind, metric).search(queries, 60)
@@ -131,8 +129,7 @@ def test_optimize_does_not_matter(kind: str) -> None:
 
 
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickled])
-@pytest.mark.parametrize("metric", METRICS)
-@pytest.mark.parametrize("kind", KINDS)
+@every_kind_and_metric
 def test_copies_answer_alike(
     kind: str, metric: str, copied: Callable[[hiernorm.Index], hiernorm.Index]
 ) -> None:

@@ -11,7 +11,14 @@ import hiernorm
 from hiernorm import reference
 from hiernorm.reference import Float32Array
 from strategies import Data, databases, hn_databases
-from support import KINDS, METRICS, assert_same_bits, filled, hn_rows, make_index
+from support import (
+    KINDS,
+    assert_same_bits,
+    every_kind_and_metric,
+    filled,
+    hn_rows,
+    make_index,
+)
 
 MAJOR = 6
 
@@ -43,8 +50,7 @@ def _assert_range(
     assert hits.certificate.exact.all()
 
 
-@pytest.mark.parametrize("metric", METRICS)
-@pytest.mark.parametrize("kind", KINDS)
+@every_kind_and_metric
 @pytest.mark.parametrize("threshold", [-2.0, -0.3, 0.0, 0.5, 0.9, 1.1])
 def test_range_equals_the_reference(
     isa: str, x: Float32Array, queries: Float32Array, kind: str, metric: str, threshold: float
@@ -52,8 +58,7 @@ def test_range_equals_the_reference(
     _assert_range(filled(kind, x, MAJOR, metric=metric), queries, x, threshold, metric)
 
 
-@pytest.mark.parametrize("metric", METRICS)
-@pytest.mark.parametrize("kind", KINDS)
+@every_kind_and_metric
 def test_an_entry_exactly_at_the_threshold_is_found(
     isa: str, x: Float32Array, queries: Float32Array, kind: str, metric: str
 ) -> None:

@@ -13,6 +13,7 @@ from hypothesis import given
 
 import hiernorm
 from hiernorm import reference
+from hiernorm.reference import Float32Array
 from strategies import Data, databases, hn_databases
 from support import assert_same_bits, canonical_error, exact_dot, hn_rows, random_rows
 
@@ -33,6 +34,21 @@ def test_canonical_scores_are_within_rounding_of_the_exact_ones(data: Data) -> N
     q = data.queries[0]
     for row, score in zip(data.x, reference.canonical_dot(q, data.x), strict=True):
         assert abs(exact_dot(q, row) - Fraction(float(score))) <= canonical_error(q, row)
+
+
+def _exact_distance(q: Float32Array, row: Float32Array) -> Fraction:
+    """The squared distance in rational arithmetic."""
+    pairs = zip(q.tolist(), row.tolist(), strict=True)
+    return sum(((Fraction(a) - Fraction(b)) ** 2 for a, b in pairs), Fraction(0))
+
+
+@given(data=databases(entries=12, dims=70, queries=1))
+def test_canonical_distances_are_within_rounding_of_the_exact_ones(data: Data) -> None:
+    q = data.queries[0]
+    depth = -(-len(q) // reference.LANES) + 4 + 3
+    for row, distance in zip(data.x, reference.canonical_distance(q, data.x), strict=True):
+        exact = _exact_distance(q, row)
+        assert abs(exact - Fraction(float(distance))) <= Fraction(101 * depth, 100 * 2**53) * exact
 
 
 def test_products_are_exact() -> None:
@@ -74,6 +90,19 @@ def test_cosine_is_the_product_over_the_norms() -> None:
     assert_same_bits(
         reference.canonical_scores(q, x, "cosine"), reference.canonical_dot(q, x) / (q_norm * norms)
     )
+
+
+def test_distances_are_summed_in_the_order_of_products() -> None:
+    q, x = random_rows(1, 37)[0], random_rows(20, 37, seed=1)
+    squares = (q.astype(np.float64) - x.astype(np.float64)) ** 2
+    assert_same_bits(reference.canonical_distance(q, x), reference.canonical_sum(squares))
+
+
+def test_the_score_of_an_equal_vector_is_zero_without_a_sign() -> None:
+    x = random_rows(3, 5)
+    scores = reference.canonical_scores(x[0], x, "l2")
+    assert_same_bits(scores[:1], np.zeros(1))
+    assert (scores[1:] < 0).all()
 
 
 @pytest.mark.parametrize("alpha", [0.01, 0.125, 0.5])

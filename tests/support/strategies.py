@@ -21,6 +21,11 @@ class Data:
     major: int
     alpha: float
 
+    def directed(self) -> Data:
+        """Without zero vectors, for which the cosine has no value."""
+        x, queries = (rows[rows.any(axis=1)] for rows in (self.x, self.queries))
+        return Data(x, queries, self.major, self.alpha)
+
 
 def _any_bits(rng: np.random.Generator, shape: tuple[int, int]) -> Float32Array:
     rows = rng.integers(0, 2**32, shape, dtype=np.uint32).view(np.float32)

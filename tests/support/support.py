@@ -24,7 +24,12 @@ KINDS = (
     "plain-exhaustive",
 )
 """Vectors and engine; "cells" is the cascade with cells however few the entries."""
-METRICS = ("ip", "cosine")
+METRICS = ("ip", "cosine", "l2")
+every_kind_and_metric = pytest.mark.parametrize(
+    ("kind", "metric"),
+    [(k, m) for k in KINDS for m in METRICS if (k, m) != ("hn-paper", "l2")],
+)
+"""The paper's engine searches by inner products."""
 
 
 def make_index(
