@@ -126,7 +126,8 @@ $(STAMPS)/package: $(SOURCES) | $(STAMPS)/build-tools
 
 # The C++ tests are built where the wheel was, from its objects and with its flags. They are
 # deterministic: what has passed passes again until the core or a test changes.
-$(STAMPS)/core-tests: $(filter-out src%,$(SOURCES)) $(wildcard tests/cpp/*) | $(STAMPS)/package
+$(STAMPS)/core-tests: $(filter-out src%,$(SOURCES)) tests/cpp $(wildcard tests/cpp/*) \
+    | $(STAMPS)/package
 	$(call logged,building the C++ tests,$(BIN)/cmake --build $(WHEEL_BUILD) --target core_tests)
 	$(call logged,running the C++ tests,$(WHEEL_BUILD)/core_tests)
 	@touch $@
