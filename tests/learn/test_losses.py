@@ -6,9 +6,7 @@ import numpy as np
 import torch
 from torch.nn import TripletMarginLoss
 
-from hiernorm.learn import (
-    Settings,
-)
+from hiernorm.learn import Settings
 from hiernorm.learn.batches import augment_groups
 from hiernorm.learn.losses import compare_hardest, compare_random, ranking_loss
 
