@@ -151,7 +151,7 @@ class Model:
         batch_size = as_count("batch_size", batch_size)
         features = np.empty((len(rows), 128), np.float32)
         for start in _starts(len(rows), batch_size, progress):
-            batch = _network_input(rows[start : start + batch_size])
+            batch = network_input(rows[start : start + batch_size])
             (features[start : start + batch_size],) = self._session.run(
                 ["features"], {"patches": batch}
             )
@@ -193,7 +193,7 @@ def as_patches(patches: npt.ArrayLike) -> npt.NDArray[np.uint8] | Float32Array:
     return rows
 
 
-def _network_input(rows: npt.NDArray[np.uint8] | Float32Array) -> Float32Array:
+def network_input(rows: npt.NDArray[np.uint8] | Float32Array) -> Float32Array:
     """Return the batch as the network takes it: float32 ``(n, 1, 64, 64)``."""
     if rows.shape[1] == SIZES[0]:
         # The network halves by means of 2x2 pixels, which undoes this exactly.
