@@ -35,8 +35,8 @@ from hiernorm.bench.machine import describe_machine
 from hiernorm.learn import PhotoTour
 from hiernorm.vision import Frames, agree, detect, list_photos, read_grey
 from hiernorm.vision.geometry import epipolar_distances
-from hiernorm.vision.pairing import places_of
 from hiernorm.vision.patches import cut_patches
+from hiernorm.vision.photo_match import places_of
 
 SCENES = ("fox", "monstree")
 MODELS = ("hardnet", "hn16", "hn8")

@@ -22,9 +22,9 @@ import numpy as np
 
 from hiernorm.bench.machine import describe_machine
 from hiernorm.vision.collection import Collection
-from hiernorm.vision.description import Description, Recipe
-from hiernorm.vision.intake import find_photos, take_in
-from hiernorm.vision.location import locate
+from hiernorm.vision.features import Description, Recipe
+from hiernorm.vision.ingest import find_photos, take_in
+from hiernorm.vision.place_recognition import locate
 
 
 def ask(collection: Collection, number: int) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import cv2
 import numpy as np
 
 from hiernorm.scenes.embedded import embedded_photos
-from hiernorm.vision.description import Recipe
+from hiernorm.vision.features import Recipe
 
 RECIPE = Recipe(limit=150)
 NAMES = ("astronaut", "chelsea", "coffee")

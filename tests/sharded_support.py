@@ -14,7 +14,7 @@ import hiernorm
 from database_support import ALPHA, MAJOR, QUERIES, D, Model, arrays_of, right_hits
 from hiernorm import reference
 from hiernorm.distributed import ShardedDatabase
-from hiernorm.distributed.crew import Replies
+from hiernorm.distributed.actor_pool import Replies
 from hiernorm.distributed.server import ShardServer, ShardSpec
 from support import assert_same_bits, assert_same_hits
 

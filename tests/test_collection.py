@@ -21,11 +21,11 @@ from hiernorm.cli.app import app
 from hiernorm.matching import Matches
 from hiernorm.models import load_model
 from hiernorm.vision.collection import Collection
-from hiernorm.vision.description import Recipe, describe_photo
+from hiernorm.vision.features import Recipe, describe_photo
 from hiernorm.vision.geometry import Agreement
-from hiernorm.vision.intake import find_photos, take_in
-from hiernorm.vision.location import Candidate, locate, rank
-from hiernorm.vision.pairing import Pairing
+from hiernorm.vision.ingest import find_photos, take_in
+from hiernorm.vision.photo_match import Pairing
+from hiernorm.vision.place_recognition import Candidate, locate, rank
 from photo_sets import RECIPE, read_photo, write_photos, write_view
 
 
@@ -195,7 +195,7 @@ def test_a_place_is_found_and_unknown_ones_are_not_claimed(made, tmp_path):
 
 
 def test_votes_count_each_descriptor_once_for_a_photo(made):
-    from hiernorm.vision.location import count_votes
+    from hiernorm.vision.place_recognition import count_votes
 
     collection = Collection.open(made / "all.hn")
     first, second = (collection.keypoints_of(number)[0] for number in (0, 2))

@@ -28,8 +28,8 @@ from hiernorm import synthetic
 from hiernorm.cli.app import app
 from hiernorm.demo import engines
 from hiernorm.demo.engines import DisagreementError, compare_engines, find_missed
-from hiernorm.demo.job import K, run_demo, split_views
 from hiernorm.demo.page import render_page
+from hiernorm.demo.pipeline import K, run_demo, split_views
 from hiernorm.learn.phototour import PhotoTour
 from hiernorm.scenes.embedded import embedded_photos
 from hiernorm.scenes.maker import Recipe, make_scene

@@ -17,10 +17,10 @@ from database_support import ALPHA, MAJOR, QUERIES, D, right_hits, vectors
 from hiernorm.cli.app import app
 from hiernorm.distributed import ShardedDatabase, build, shard_of
 from hiernorm.distributed.answers import merge_best
+from hiernorm.distributed.fan_out import waves
+from hiernorm.distributed.location import Place, copy_shard
 from hiernorm.distributed.manifest import shard_name
 from hiernorm.distributed.placement import split_by_shard
-from hiernorm.distributed.places import Place, copy_shard
-from hiernorm.distributed.queries import waves
 from hiernorm.storage.errors import DamagedError, FormatVersionError, LockedError, NotADatabaseError
 from hiernorm.storage.lock import WriterLock
 from sharded_support import assert_equals_index, create_sharded, in_process
@@ -33,7 +33,7 @@ def no_ray():
         yield
 
 
-@pytest.mark.parametrize("name", ["placement", "answers", "queries"])
+@pytest.mark.parametrize("name", ["placement", "answers", "fan_out"])
 def test_examples_of_docstrings(name):
     module = importlib.import_module(f"hiernorm.distributed.{name}")
     found = doctest.testmod(module)

@@ -24,10 +24,10 @@ from click.testing import CliRunner
 from starlette.testclient import TestClient
 
 from hiernorm.cli.app import app as command_line
-from hiernorm.explore.answers import Explorer
+from hiernorm.explore.explorer import Explorer
 from hiernorm.explore.server import PAGE, make_app
 from hiernorm.vision.collection import Collection
-from hiernorm.vision.intake import find_photos, take_in
+from hiernorm.vision.ingest import find_photos, take_in
 from photo_sets import RECIPE, write_photos, write_view
 
 

@@ -20,7 +20,7 @@ from hiernorm.models import load_model
 from hiernorm.vision import Recipe, agree, describe_photo, detect, pair_photos
 from hiernorm.vision.drawing import draw_matches, write_picture
 from hiernorm.vision.geometry import epipolar_distances
-from hiernorm.vision.pairing import places_of
+from hiernorm.vision.photo_match import places_of
 from photo_sets import TURN, read_photo, write_photos, write_view
 
 RECIPE = Recipe(limit=400)
@@ -38,7 +38,7 @@ def described(pair):
     return [describe_photo(file, RECIPE, model) for file in pair]
 
 
-@pytest.mark.parametrize("name", ["description", "geometry", "keypoints"])
+@pytest.mark.parametrize("name", ["features", "geometry", "keypoints"])
 def test_examples_of_the_docstrings_are_true(name):
     module = importlib.import_module(f"hiernorm.vision.{name}")
     assert doctest.testmod(module).failed == 0
@@ -162,7 +162,7 @@ def test_the_command_says_what_is_wrong_with_a_photo(pair, tmp_path):
 
 def test_unrelated_photos_do_not_agree():
     model = load_model("hn16")
-    from hiernorm.vision.description import describe_grey
+    from hiernorm.vision.features import describe_grey
 
     one, other = (
         describe_grey(cv2.cvtColor(read_photo(n), cv2.COLOR_BGR2GRAY), RECIPE, model)

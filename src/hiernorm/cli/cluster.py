@@ -15,7 +15,7 @@ from hiernorm.cli.progress import entries_bar
 from hiernorm.cli.train import parse_share
 from hiernorm.distributed import ShardedDatabase
 from hiernorm.distributed import build as build_shards
-from hiernorm.distributed.places import Place
+from hiernorm.distributed.location import Place
 from hiernorm.distributed.session import connect
 from hiernorm.extras import import_extra
 from hiernorm.settings import METRICS

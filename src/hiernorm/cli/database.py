@@ -18,7 +18,7 @@ from hiernorm.reference import Int64Array
 from hiernorm.settings import METRICS
 from hiernorm.storage.database import Database
 from hiernorm.storage.errors import DamagedError
-from hiernorm.storage.exporting import write_arrays
+from hiernorm.storage.exporter import write_arrays
 from hiernorm.storage.sources import read_pieces
 
 PATH = click.Path(path_type=Path)

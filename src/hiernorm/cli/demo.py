@@ -15,8 +15,8 @@ from rich.table import Table
 import hiernorm
 from hiernorm import synthetic
 from hiernorm.demo.engines import Comparison, compare_engines
-from hiernorm.demo.job import K, Outcome, run_demo
 from hiernorm.demo.page import render_page
+from hiernorm.demo.pipeline import K, Outcome, run_demo
 from hiernorm.scenes.embedded import embedded_photos
 from hiernorm.scenes.maker import Recipe
 from hiernorm.vision.photos import list_photos

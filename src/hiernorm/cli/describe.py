@@ -18,8 +18,8 @@ from rich.progress import (
 
 from hiernorm.threads import thread_count
 from hiernorm.vision.collection import Collection
-from hiernorm.vision.description import Recipe
-from hiernorm.vision.intake import find_photos, take_in
+from hiernorm.vision.features import Recipe
+from hiernorm.vision.ingest import find_photos, take_in
 from hiernorm.vision.keypoints import DETECTORS
 
 SOME_FAILED = 6

@@ -23,7 +23,7 @@ def explore(collection: Path, port: int, browser: bool) -> None:
     """
     uvicorn = import_extra("uvicorn", "explore")
     server = import_extra("hiernorm.explore.server", "explore")
-    answers = import_extra("hiernorm.explore.answers", "explore")
+    answers = import_extra("hiernorm.explore.explorer", "explore")
     app = server.make_app(answers.Explorer(Collection.open(collection)))
     # Bound here, so that the address is known, and free, before it is told.
     with socket.socket() as listener:

@@ -10,10 +10,10 @@ import click
 
 from hiernorm.models import load_model
 from hiernorm.vision.collection import Collection
-from hiernorm.vision.description import describe_photo
 from hiernorm.vision.drawing import draw_matches, read_colour, write_picture
-from hiernorm.vision.location import CANDIDATES, CONVINCING, NEIGHBOURS, locate
-from hiernorm.vision.pairing import places_of
+from hiernorm.vision.features import describe_photo
+from hiernorm.vision.photo_match import places_of
+from hiernorm.vision.place_recognition import CANDIDATES, CONVINCING, NEIGHBOURS, locate
 
 
 @click.command(name="locate")

@@ -9,11 +9,11 @@ from pathlib import Path
 import click
 
 from hiernorm.models import load_model
-from hiernorm.vision.description import Recipe, describe_photo
 from hiernorm.vision.drawing import draw_matches, read_colour, write_picture
+from hiernorm.vision.features import Recipe, describe_photo
 from hiernorm.vision.geometry import GEOMETRIES
 from hiernorm.vision.keypoints import DETECTORS
-from hiernorm.vision.pairing import pair_photos, places_of
+from hiernorm.vision.photo_match import pair_photos, places_of
 
 PHOTO = click.Path(path_type=Path)
 

@@ -10,8 +10,8 @@ from importlib.resources import files
 
 import numpy as np
 
-from hiernorm.demo.drawings import draw_funnel, draw_roc, embed_patch, embed_photo
-from hiernorm.demo.job import Example, K, Outcome
+from hiernorm.demo.figures import draw_funnel, draw_roc, embed_patch, embed_photo
+from hiernorm.demo.pipeline import Example, K, Outcome
 from hiernorm.instruction_sets import isa
 
 

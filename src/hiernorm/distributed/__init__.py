@@ -25,7 +25,7 @@ Needs ``pip install 'hiernorm[ray]'``; see ``docs/scale.md``.
 """
 
 from hiernorm.distributed.answers import Missing, ShardedCertificate
-from hiernorm.distributed.building import build
+from hiernorm.distributed.builder import build
 from hiernorm.distributed.database import ShardedDatabase
 from hiernorm.distributed.errors import ShardsMissingError
 from hiernorm.distributed.placement import shard_of

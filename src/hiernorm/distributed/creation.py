@@ -6,11 +6,11 @@ from pathlib import Path
 
 from hiernorm.arrays import as_count
 from hiernorm.distributed.manifest import MANIFEST, ShardsManifest, pin_of, shard_name
-from hiernorm.distributed.parts import STAGING
+from hiernorm.distributed.staging import STAGING
 from hiernorm.storage.lock import LOCK, WriterLock
 from hiernorm.storage.manifest import MANIFEST as SHARD_MANIFEST
 from hiernorm.storage.manifest import Manifest, Parameters, read_manifest
-from hiernorm.storage.writing import create_folder
+from hiernorm.storage.writer import create_folder
 
 MOST_SHARDS = 99_999
 

@@ -14,20 +14,20 @@ import numpy.typing as npt
 
 from hiernorm import _core
 from hiernorm.arrays import as_count, as_ids, as_rows
+from hiernorm.distributed.actor_pool import Crew
 from hiernorm.distributed.answers import ShardedHits
-from hiernorm.distributed.changes import Changes
 from hiernorm.distributed.creation import create_shards
-from hiernorm.distributed.crew import Crew
+from hiernorm.distributed.fan_out import Asker, Terms
+from hiernorm.distributed.location import Place
 from hiernorm.distributed.manifest import ShardsManifest
-from hiernorm.distributed.places import Place
-from hiernorm.distributed.queries import Asker, Terms
-from hiernorm.distributed.reading import Reader
+from hiernorm.distributed.reader import Reader
 from hiernorm.distributed.server import ShardSpec
 from hiernorm.distributed.session import connect
+from hiernorm.distributed.writer import Changes
 from hiernorm.hits import RangeHits, Verification
 from hiernorm.index import MOST_HITS
 from hiernorm.reference import Float32Array, Int64Array
-from hiernorm.storage.insertion import Report
+from hiernorm.storage.importer import Report
 from hiernorm.storage.selection import Where
 
 SHARD_LOCK_SECONDS = 60.0

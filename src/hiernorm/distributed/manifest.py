@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from hiernorm import _files
 from hiernorm.distributed.placement import NAME
-from hiernorm.storage import files
 from hiernorm.storage.errors import DamagedError, FormatVersionError, NotADatabaseError
 from hiernorm.storage.manifest import Manifest, Parameters, digest_members
 
@@ -49,7 +49,7 @@ class ShardsManifest:
         """Make this the generation that the next reader opens: the moment a change happens."""
         members = {"format": FORMAT, "version": VERSION, "placement": NAME, **asdict(self)}
         members["sha256"] = digest_members(json.loads(json.dumps(members)))
-        files.replace_file(folder / MANIFEST, (json.dumps(members, indent=1) + "\n").encode())
+        _files.replace_file(folder / MANIFEST, (json.dumps(members, indent=1) + "\n").encode())
 
 
 def pin_of(manifest: Manifest) -> Pin:

@@ -16,11 +16,11 @@ import numpy.typing as npt
 
 from hiernorm.certificate import STEPS
 from hiernorm.distributed.errors import MovedOnError
+from hiernorm.distributed.location import Place, copy_shard
 from hiernorm.distributed.manifest import Pin, shard_name
-from hiernorm.distributed.parts import read_parts
 from hiernorm.distributed.placement import shard_of
-from hiernorm.distributed.places import Place, copy_shard
 from hiernorm.distributed.shard import Shard
+from hiernorm.distributed.staging import read_parts
 from hiernorm.hits import Hits
 from hiernorm.reference import Float32Array, Float64Array, Int64Array
 from hiernorm.storage.selection import Where

@@ -16,14 +16,14 @@ from hiernorm.distributed.errors import MovedOnError
 from hiernorm.distributed.manifest import Pin, pin_of
 from hiernorm.hits import Verification
 from hiernorm.reference import Int64Array
-from hiernorm.storage.checking import find_damage
 from hiernorm.storage.database import Database
 from hiernorm.storage.errors import DamagedError, NotADatabaseError
+from hiernorm.storage.integrity import find_damage
 from hiernorm.storage.lock import WriterLock
 from hiernorm.storage.manifest import MANIFEST, PREPARED, Manifest, read_manifest
 from hiernorm.storage.state import State, map_state
 from hiernorm.storage.transaction import Transaction, remove_leftovers
-from hiernorm.storage.writing import Writer
+from hiernorm.storage.writer import Writer
 
 ATTEMPTS = 3
 """To read two manifests while a writer renames one to the other."""

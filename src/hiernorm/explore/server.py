@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from hiernorm.explore.answers import MOST_NEIGHBOURS, Explorer
+from hiernorm.explore.explorer import MOST_NEIGHBOURS, Explorer
 
 HOST = "127.0.0.1"
 PAGE = {

@@ -15,11 +15,11 @@ from hiernorm.scenes.maker import LEAST_DISTANCE, Made
 from hiernorm.scenes.tracks import keep_apart, link_matches
 from hiernorm.scenes.views import Variation, jitter
 from hiernorm.scenes.writer import SceneWriter
-from hiernorm.vision.description import Description, describe_photo
-from hiernorm.vision.description import Recipe as Describing
+from hiernorm.vision.features import Description, describe_photo
+from hiernorm.vision.features import Recipe as Describing
 from hiernorm.vision.frames import Frames
-from hiernorm.vision.pairing import pair_photos
 from hiernorm.vision.patches import SIZE, cut_patches, patch_corners
+from hiernorm.vision.photo_match import pair_photos
 from hiernorm.vision.photos import UInt8Array, read_grey
 
 LEAST_INLIERS = 30

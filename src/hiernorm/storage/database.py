@@ -16,12 +16,12 @@ from hiernorm.certificate import Certificate, digest_in_order
 from hiernorm.hits import Hits, RangeHits, Verification
 from hiernorm.index import MOST_HITS
 from hiernorm.reference import Float32Array, Int64Array
-from hiernorm.storage.checking import find_damage
-from hiernorm.storage.exporting import export_entries
-from hiernorm.storage.insertion import Report
+from hiernorm.storage.exporter import export_entries
+from hiernorm.storage.importer import Report
+from hiernorm.storage.integrity import find_damage
 from hiernorm.storage.selection import Selection, Where, select
 from hiernorm.storage.state import State, open_state
-from hiernorm.storage.writing import Writer, create_folder, write_snapshot
+from hiernorm.storage.writer import Writer, create_folder, write_snapshot
 from hiernorm.threads import thread_count
 
 ENTRIES_AT_A_TIME = 4096

@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from hiernorm import _files
 from hiernorm.settings import Settings
-from hiernorm.storage import files
 from hiernorm.storage.errors import DamagedError, FormatVersionError, NotADatabaseError
 
 MANIFEST = "manifest.json"
@@ -90,7 +90,7 @@ class Manifest:
 
     def write(self, folder: Path, name: str = MANIFEST) -> None:
         """Make this the generation that the next reader opens; or only prepare it."""
-        files.replace_file(folder / name, self.to_bytes())
+        _files.replace_file(folder / name, self.to_bytes())
 
 
 def is_ours(name: str) -> bool:

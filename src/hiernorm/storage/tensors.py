@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hiernorm.storage import files
+from hiernorm import _files
 from hiernorm.storage.errors import DamagedError
 
 ALIGNMENT = 64
@@ -181,11 +181,11 @@ class TensorFile:
 
     def copy_to(self, path: Path) -> None:
         """Write the whole file to a new one, durably."""
-        descriptor = files.create_file(path)
+        descriptor = _files.create_file(path)
         try:
             with memoryview(self._map) as view:
-                files.write_at(descriptor, 0, view)
-            files.sync_file(descriptor)
+                _files.write_at(descriptor, 0, view)
+            _files.sync_file(descriptor)
         finally:
             os.close(descriptor)
 
@@ -246,7 +246,7 @@ class TensorWriter:
         self._start = 8 + len(self._header(dict.fromkeys(self._entries, "0" * 64)))
         self._end = self._start + at
         self._at = {name: entry["data_offsets"][0] for name, entry in self._entries.items()}
-        self._descriptor = files.create_file(path)
+        self._descriptor = _files.create_file(path)
 
     def _place(self, name: str, dtype: str, shape: tuple[int, ...], at: int) -> int:
         end = at + math.prod(shape) * np.dtype(DTYPES[dtype]).itemsize
@@ -266,7 +266,7 @@ class TensorWriter:
         data = part.reshape(-1).view(np.uint8).data
         if self._at[name] + data.nbytes > entry["data_offsets"][1]:
             raise ValueError(f"{self._path}: more than {entry['shape']} for {name!r}")
-        files.write_at(self._descriptor, self._start + self._at[name], data)
+        _files.write_at(self._descriptor, self._start + self._at[name], data)
         self._digests[name].update(data)
         self._at[name] += data.nbytes
 
@@ -279,8 +279,8 @@ class TensorWriter:
                 raise ValueError(f"{self._path}: less than {entry['shape']} for {name!r}")
         header = self._header({name: sha.hexdigest() for name, sha in self._digests.items()})
         head = len(header).to_bytes(8, "little") + header
-        files.write_at(self._descriptor, 0, head)
-        files.sync_file(self._descriptor)
+        _files.write_at(self._descriptor, 0, head)
+        _files.sync_file(self._descriptor)
         self.close()
         return Written(self._end, hashlib.sha256(head).hexdigest())
 

@@ -8,14 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
-from hiernorm import _core
+from hiernorm import _core, _files
 from hiernorm.reference import Float32Array, Int64Array
 from hiernorm.settings import Settings
-from hiernorm.storage import files
 from hiernorm.storage.encoding import Progress, write_segment
 from hiernorm.storage.manifest import PREPARED, SegmentRecord, is_ours
 from hiernorm.storage.segment import Segment
-from hiernorm.storage.spool import Spool
+from hiernorm.storage.spill_buffer import Spool
 from hiernorm.storage.state import State, View
 from hiernorm.storage.tombstones import BoolArray, pack, write_tombstones
 
@@ -171,7 +170,7 @@ class Transaction:
             segments=tuple(view.record for view in views),
         )
         if self._files:  # the names of new files, before a manifest that relies on them
-            files.sync_folder(self._folder)
+            _files.sync_folder(self._folder)
         return State(manifest, views)
 
     def _finish(self, part: Part) -> View:
@@ -191,7 +190,7 @@ def remove_leftovers(folder: Path, state: State, *, durable: bool = False) -> No
     with the power, the files of the one before it would be needed again.
     """
     if not durable and leftovers(folder, state.manifest.file_names()):
-        files.sync_folder(folder)
+        _files.sync_folder(folder)
     remove_files_but(folder, state.manifest.file_names())
 
 
@@ -203,4 +202,4 @@ def leftovers(folder: Path, needed: set[str]) -> list[Path]:
 def remove_files_but(folder: Path, needed: set[str]) -> None:
     """Remove the files of a database that are not ``needed``."""
     for path in leftovers(folder, needed):
-        files.remove_file(path)
+        _files.remove_file(path)

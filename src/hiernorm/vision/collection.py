@@ -15,7 +15,7 @@ from hiernorm.extras import import_extra
 from hiernorm.models import Model
 from hiernorm.reference import Float64Array, Int64Array
 from hiernorm.storage.database import Database
-from hiernorm.vision.description import Description, Recipe
+from hiernorm.vision.features import Description, Recipe
 from hiernorm.vision.frames import Frames
 
 FORMAT = 1

@@ -13,12 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from hiernorm import _core
+from hiernorm import _core, _files
 from hiernorm.arrays import as_ids, as_rows
-from hiernorm.distributed.parts import write_parts
-from hiernorm.distributed.units import Unit, read_unit
+from hiernorm.distributed.input_splits import Unit, read_unit
+from hiernorm.distributed.staging import write_parts
 from hiernorm.extras import import_extra
-from hiernorm.storage import files
 from hiernorm.storage.manifest import Parameters
 
 PLAN, NOTES = "plan.json", "done.jsonl"
@@ -44,7 +43,7 @@ class Notes:
         staging.mkdir(exist_ok=True)
         plan = json.loads(json.dumps(plan))
         if not self.are_in(staging):
-            files.replace_file(staging / PLAN, json.dumps(plan, indent=1).encode())
+            _files.replace_file(staging / PLAN, json.dumps(plan, indent=1).encode())
         elif json.loads((staging / PLAN).read_text(encoding="utf-8")) != plan:
             raise ValueError(
                 f"{staging.parent} has a build of other sources or parameters that was "
@@ -62,7 +61,7 @@ class Notes:
         data = path.read_bytes() if path.exists() else b""
         whole = data[: data.rfind(b"\n") + 1]
         if whole != data:  # a line that was being written
-            files.replace_file(path, whole)
+            _files.replace_file(path, whole)
         for line in whole.splitlines():
             self._count(json.loads(line))
 

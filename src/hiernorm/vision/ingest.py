@@ -13,7 +13,7 @@ from pathlib import Path
 from hiernorm.extras import import_extra
 from hiernorm.models import Model, load_model
 from hiernorm.vision.collection import Collection
-from hiernorm.vision.description import Description, Recipe, describe_photo
+from hiernorm.vision.features import Description, Recipe, describe_photo
 from hiernorm.vision.photos import list_photos
 
 BATCH = 16

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from hiernorm.certificate import QueryCertificate
-from hiernorm.demo.job import Quality
+from hiernorm.demo.pipeline import Quality
 from hiernorm.extras import import_extra
 from hiernorm.reference import Float64Array
 from hiernorm.vision.photos import UInt8Array, read_grey

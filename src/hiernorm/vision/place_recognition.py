@@ -8,8 +8,8 @@ import numpy as np
 
 from hiernorm.reference import Int64Array
 from hiernorm.vision.collection import Collection
-from hiernorm.vision.description import Description
-from hiernorm.vision.pairing import Pairing, pair_photos
+from hiernorm.vision.features import Description
+from hiernorm.vision.photo_match import Pairing, pair_photos
 
 NEIGHBOURS = 5
 """Exact nearest neighbours that each descriptor votes for."""

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from hiernorm import _files
 from hiernorm.distributed.manifest import MANIFEST as SHARDS_MANIFEST
 from hiernorm.distributed.manifest import ShardsManifest, parse_shards
 from hiernorm.extras import import_extra
-from hiernorm.storage import files
 from hiernorm.storage.errors import DatabaseError, NotADatabaseError
 from hiernorm.storage.lock import WriterLock
 from hiernorm.storage.manifest import MANIFEST, PREPARED, Manifest, parse_manifest
@@ -108,7 +108,7 @@ def copy_shard(place: Place, shard: str, sha256: str, local: Path) -> Path:
                     raise
                 continue
             break
-        files.replace_file(folder / MANIFEST, manifest.to_bytes())
+        _files.replace_file(folder / MANIFEST, manifest.to_bytes())
         remove_files_but(folder, manifest.file_names())
     return folder
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from hiernorm.certificate import STEPS
+from hiernorm.distributed.actor_pool import Crew
 from hiernorm.distributed.answers import Missing, merge_best, merge_ranges
-from hiernorm.distributed.crew import Crew
 from hiernorm.distributed.errors import ShardsMissingError
 from hiernorm.distributed.manifest import ShardsManifest
 from hiernorm.distributed.placement import split_by_shard

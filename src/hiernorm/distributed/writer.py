@@ -20,16 +20,16 @@ import numpy.typing as npt
 
 from hiernorm import _core
 from hiernorm.arrays import as_ids, as_rows
-from hiernorm.distributed.crew import Crew
+from hiernorm.distributed.actor_pool import Crew
 from hiernorm.distributed.errors import ShardsMissingError
+from hiernorm.distributed.location import Place
 from hiernorm.distributed.manifest import ShardsManifest
-from hiernorm.distributed.parts import STAGING, write_parts
 from hiernorm.distributed.placement import split_by_shard
-from hiernorm.distributed.places import Place
 from hiernorm.distributed.server import Change
+from hiernorm.distributed.staging import STAGING, write_parts
 from hiernorm.reference import Float32Array, Int64Array
 from hiernorm.storage.errors import DatabaseError
-from hiernorm.storage.insertion import MOST_ID, Report
+from hiernorm.storage.importer import MOST_ID, Report
 from hiernorm.storage.lock import WriterLock
 from hiernorm.storage.sources import as_array, count_rows, is_source, read_pieces
 

@@ -12,7 +12,7 @@ from hiernorm import _core
 from hiernorm.arrays import as_ids, as_rows
 from hiernorm.reference import Float32Array, Int64Array
 from hiernorm.storage.sources import as_array, count_rows, is_source, read_pieces
-from hiernorm.storage.spool import Spool
+from hiernorm.storage.spill_buffer import Spool
 from hiernorm.storage.transaction import Transaction
 
 MOST_ID = int(np.iinfo(np.int64).max)

@@ -9,8 +9,8 @@ from types import TracebackType
 
 import numpy as np
 
+from hiernorm import _files
 from hiernorm.reference import Float32Array, Int64Array
-from hiernorm.storage import files
 from hiernorm.storage.manifest import SPOOL
 
 MEMORY_BYTES = 1 << 26
@@ -58,7 +58,7 @@ class Spool:
             self._descriptor, self._path = descriptor, Path(name)
         for rows in self._rows:
             data = np.ascontiguousarray(rows).reshape(-1).view(np.uint8).data
-            files.write_at(self._descriptor, self._spooled * self._dim * 4, data)
+            _files.write_at(self._descriptor, self._spooled * self._dim * 4, data)
             self._spooled += len(rows)
         self._rows = []
         self._waiting = 0
@@ -92,6 +92,6 @@ class Spool:
     def _forget_file(self) -> None:
         if self._path is not None:
             os.close(self._descriptor)
-            files.remove_file(self._path)
+            _files.remove_file(self._path)
         self._path = None
         self._spooled = 0

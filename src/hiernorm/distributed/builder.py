@@ -19,15 +19,15 @@ from typing import Any
 
 from hiernorm.arrays import as_count
 from hiernorm.distributed.creation import MOST_SHARDS, prepare_folders
+from hiernorm.distributed.input_splits import describe_sources, first_dim, list_units
+from hiernorm.distributed.location import Place
 from hiernorm.distributed.manifest import MANIFEST, ShardsManifest, pin_of, shard_name
-from hiernorm.distributed.parts import STAGING, read_parts
-from hiernorm.distributed.places import Place
+from hiernorm.distributed.partition import Notes, split_dataset, split_files
 from hiernorm.distributed.session import connect
-from hiernorm.distributed.splitting import Notes, split_dataset, split_files
-from hiernorm.distributed.units import describe_sources, first_dim, list_units
+from hiernorm.distributed.staging import STAGING, read_parts
 from hiernorm.storage.database import Database
 from hiernorm.storage.errors import DatabaseError
-from hiernorm.storage.insertion import MOST_ID
+from hiernorm.storage.importer import MOST_ID
 from hiernorm.storage.lock import WriterLock
 from hiernorm.storage.manifest import Parameters, read_manifest
 

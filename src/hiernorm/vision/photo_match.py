@@ -9,7 +9,7 @@ import numpy as np
 
 from hiernorm.matching import Matches, match_descriptors
 from hiernorm.reference import Float64Array
-from hiernorm.vision.description import Description
+from hiernorm.vision.features import Description
 from hiernorm.vision.frames import Frames
 from hiernorm.vision.geometry import Agreement, agree
 

@@ -12,15 +12,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hiernorm import _core
+from hiernorm import _core, _files
 from hiernorm.reference import Int64Array
 from hiernorm.settings import Settings
-from hiernorm.storage import files
 from hiernorm.storage.errors import DatabaseError
-from hiernorm.storage.insertion import Insertion, Report
+from hiernorm.storage.importer import Insertion, Report
 from hiernorm.storage.lock import LOCK, WriterLock
 from hiernorm.storage.manifest import MANIFEST, Manifest, Parameters, is_ours, read_manifest
-from hiernorm.storage.spool import Spool
+from hiernorm.storage.spill_buffer import Spool
 from hiernorm.storage.state import State, open_state
 from hiernorm.storage.tombstones import write_tombstones
 from hiernorm.storage.transaction import Transaction, remove_leftovers
@@ -163,11 +162,11 @@ def _write_new(folder: Path, manifest: Manifest, state: State | None = None) -> 
             what = "is a database already" if MANIFEST in found else "is not empty"
             raise FileExistsError(f"{folder} {what}: choose another folder")
         for name in found:
-            files.remove_file(folder / name)
+            _files.remove_file(folder / name)
         for view in () if state is None else state.views:
             view.segment.file.copy_to(folder / view.record.data.file)
             if view.record.tombstones is not None:
                 write_tombstones(folder / view.record.tombstones.file, view.mask())
-        files.sync_folder(folder)
+        _files.sync_folder(folder)
         manifest.write(folder)
-        files.sync_folder(folder.parent)
+        _files.sync_folder(folder.parent)

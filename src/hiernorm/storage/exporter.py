@@ -12,10 +12,10 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
+from hiernorm._files import remove_file
 from hiernorm.extras import import_extra
 from hiernorm.reference import Float32Array, Int64Array
-from hiernorm.storage.files import remove_file
-from hiernorm.storage.insertion import Report
+from hiernorm.storage.importer import Report
 from hiernorm.storage.tensors import TensorWriter
 
 Entries = Iterator[tuple[Int64Array, Float32Array]]

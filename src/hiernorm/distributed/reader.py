@@ -11,13 +11,13 @@ import numpy as np
 
 from hiernorm.arrays import as_ids
 from hiernorm.certificate import digest_in_order
+from hiernorm.distributed.actor_pool import Crew
 from hiernorm.distributed.answers import Missing, ShardedCertificate, ShardedHits
-from hiernorm.distributed.crew import Crew
 from hiernorm.distributed.errors import MovedOnError, ShardsMissingError
+from hiernorm.distributed.fan_out import Asker, Outcome, Terms
+from hiernorm.distributed.location import Place
 from hiernorm.distributed.manifest import ShardsManifest
 from hiernorm.distributed.placement import split_by_shard
-from hiernorm.distributed.places import Place
-from hiernorm.distributed.queries import Asker, Outcome, Terms
 from hiernorm.hits import RangeHits
 from hiernorm.reference import Float32Array, Float64Array, Int64Array
 from hiernorm.settings import Settings

@@ -12,8 +12,8 @@ import numpy as np
 from hiernorm.extras import import_extra
 from hiernorm.reference import Float32Array
 from hiernorm.vision.collection import Collection
-from hiernorm.vision.description import reduced
 from hiernorm.vision.drawing import read_colour
+from hiernorm.vision.features import reduced
 from hiernorm.vision.frames import Frames
 from hiernorm.vision.patches import cut_patches
 from hiernorm.vision.photos import UInt8Array, read_grey
