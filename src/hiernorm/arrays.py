@@ -7,7 +7,7 @@ import operator
 import numpy as np
 import numpy.typing as npt
 
-from hiernorm.reference import Float32Array, Int64Array
+from hiernorm.array_types import Float32Array, Int64Array
 
 
 def as_float32(name: str, values: npt.ArrayLike) -> Float32Array:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from hiernorm.array_types import Float64Array, Int64Array
 from hiernorm.certificate import Certificate
-from hiernorm.reference import Float64Array, Int64Array
 
 
 class Hits:

@@ -9,11 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from hiernorm import _core
+from hiernorm.array_types import Float32Array, Float64Array, Int64Array
 from hiernorm.arrays import as_count, as_ids, as_rows
 from hiernorm.certificate import Certificate, digest
 from hiernorm.fitting import choose_fit, fill, is_due
 from hiernorm.hits import Hits, RangeHits, Verification, compare
-from hiernorm.reference import Float32Array, Float64Array, Int64Array, canonical_scores
+from hiernorm.reference import canonical_scores
 from hiernorm.settings import Settings
 from hiernorm.threads import thread_count
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from hiernorm.array_types import Float32Array, Float64Array, Int64Array
 from hiernorm.arrays import as_float32
 from hiernorm.index import Index
-from hiernorm.reference import Float32Array, Float64Array, Int64Array, canonical_sum
+from hiernorm.reference import canonical_sum
 
 UNIT = 1e-5
 """Lengths this far from 1 still count as 1 in the ratio test of inner products."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hiernorm.reference import Float32Array, Float64Array
+from hiernorm.array_types import Float32Array, Float64Array
 
 SCAN_NS_PER_BYTE = 0.02
 """Cost of one byte of major codes in the scan (50 GB/s)."""

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hiernorm.array_types import BoolArray, Float32Array, Float64Array, Int64Array
 from hiernorm.arrays import as_count, as_ids, as_rows
 from hiernorm.index import Index
-from hiernorm.reference import Float32Array, Float64Array, Int64Array
 
 METRIC_INNER_PRODUCT, METRIC_L2 = 0, 1
 """The numbers that FAISS has for them."""
@@ -180,7 +180,7 @@ class IndexHN:
         copy.add(self._index.reconstruct(ids), ids)
         return copy
 
-    def _chosen(self, sel: Any) -> npt.NDArray[np.bool_]:
+    def _chosen(self, sel: Any) -> BoolArray:
         """Which entries, in order of insertion, a selector means."""
         ids = self._index.ids
         if hasattr(sel, "is_member"):

@@ -10,9 +10,9 @@ from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from hiernorm.array_types import AnyArray, BoolArray, Float64Array, Int64Array
 from hiernorm.arrays import as_count
 from hiernorm.index import Index
-from hiernorm.reference import Float64Array, Int64Array
 
 MODES = ("connectivity", "distance")
 METRICS = {"euclidean": "l2", "cosine": "cosine", "ip": "ip"}
@@ -159,12 +159,10 @@ class HNNeighbors(BaseEstimator):
             (values.ravel(), rows.ravel(), starts), shape=(len(rows), self.n_samples_fit_)
         )
 
-    def _queries(self, X: Any) -> npt.NDArray[Any]:  # noqa: N803
+    def _queries(self, X: Any) -> AnyArray:  # noqa: N803
         if X is None:
             return self._index.reconstruct(np.arange(self.n_samples_fit_))
-        queries: npt.NDArray[Any] = validate_data(
-            self, X, dtype=[np.float32, np.float64], reset=False
-        )
+        queries: AnyArray = validate_data(self, X, dtype=[np.float32, np.float64], reset=False)
         return queries
 
     def _distances(self, scores: Float64Array) -> Float64Array:
@@ -222,9 +220,9 @@ class HNNeighborsTransformer(TransformerMixin, HNNeighbors):
         )
 
 
-def _without_self(rows: Int64Array) -> npt.NDArray[np.bool_]:
+def _without_self(rows: Int64Array) -> BoolArray:
     """All but one of each row: itself, or the last where equal rows have pushed it out."""
-    others: npt.NDArray[np.bool_] = rows != np.arange(len(rows))[:, np.newaxis]
+    others: BoolArray = rows != np.arange(len(rows))[:, np.newaxis]
     others[others.all(axis=1), -1] = False
     return others
 

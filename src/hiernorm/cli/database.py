@@ -11,10 +11,10 @@ from typing import Any
 import click
 import numpy as np
 
+from hiernorm.array_types import Int64Array
 from hiernorm.cli.progress import entries_bar
 from hiernorm.cli.train import parse_share
 from hiernorm.hits import Hits, Verification
-from hiernorm.reference import Int64Array
 from hiernorm.settings import METRICS
 from hiernorm.storage.database import Database
 from hiernorm.storage.errors import DamagedError

@@ -13,9 +13,9 @@ from typing import TypeVar
 
 import numpy as np
 
+from hiernorm.array_types import Float32Array
 from hiernorm.hits import Hits
 from hiernorm.index import Index
-from hiernorm.reference import Float32Array
 
 REPEATS = 3
 

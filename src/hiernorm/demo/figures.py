@@ -10,11 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
+from hiernorm.array_types import Float64Array, UInt8Array
 from hiernorm.certificate import QueryCertificate
 from hiernorm.demo.pipeline import Quality
 from hiernorm.extras import import_extra
-from hiernorm.reference import Float64Array
-from hiernorm.vision.photos import UInt8Array, read_grey
+from hiernorm.vision.photos import read_grey
 
 LEAST_RATE = 1e-4
 """Left end of the logarithmic axis of false positives."""

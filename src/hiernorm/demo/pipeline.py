@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
+from hiernorm.array_types import BoolArray, Float32Array, Float64Array, Int64Array, UInt8Array
 from hiernorm.certificate import QueryCertificate
 from hiernorm.demo.engines import Comparison, compare_engines, find_missed
 from hiernorm.index import Index
@@ -18,7 +18,6 @@ from hiernorm.learn.measures import bootstrap_fpr95, compute_roc, pair_distances
 from hiernorm.learn.phototour import PhotoTour
 from hiernorm.learn.sift import WINDOW, describe_sift
 from hiernorm.models import Model
-from hiernorm.reference import Float32Array, Float64Array, Int64Array
 from hiernorm.scenes.maker import Recipe, make_scene
 
 K = 5
@@ -60,10 +59,10 @@ class Quality:
 class Example:
     """One query and what was found: patches (64, 64) and (k, 64, 64)."""
 
-    query: npt.NDArray[np.uint8]
-    neighbours: npt.NDArray[np.uint8]
+    query: UInt8Array
+    neighbours: UInt8Array
     scores: Float64Array
-    is_right: npt.NDArray[np.bool_]
+    is_right: BoolArray
 
 
 @dataclass(frozen=True)
@@ -223,7 +222,7 @@ def _judge(
     name: str,
     descriptors: Float32Array,
     scene: PhotoTour,
-    is_right: npt.NDArray[np.bool_],
+    is_right: BoolArray,
     seed: int,
 ) -> Quality:
     """Rates over the scene's pairs, and how many of the queries have their own point first."""

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from hiernorm.array_types import BoolArray, Float64Array, Int64Array
 from hiernorm.certificate import Certificate
 from hiernorm.distributed.placement import shard_of
 from hiernorm.hits import Hits
-from hiernorm.reference import Float64Array, Int64Array
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Missing:
     of: int
     entries: int
 
-    def holds(self, ids: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+    def holds(self, ids: npt.ArrayLike) -> BoolArray:
         """Which of ``ids`` belong to a missing shard.
 
         Examples

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hiernorm import _core
+from hiernorm.array_types import Float32Array, Int64Array
 from hiernorm.arrays import as_count, as_ids, as_rows
 from hiernorm.distributed.actor_pool import Crew
 from hiernorm.distributed.answers import ShardedHits
@@ -26,7 +27,6 @@ from hiernorm.distributed.session import connect
 from hiernorm.distributed.writer import Changes
 from hiernorm.hits import RangeHits, Verification
 from hiernorm.index import MOST_HITS
-from hiernorm.reference import Float32Array, Int64Array
 from hiernorm.storage.importer import Report
 from hiernorm.storage.selection import Where
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from hiernorm.array_types import Float32Array, Float64Array, Int64Array
 from hiernorm.certificate import STEPS
 from hiernorm.distributed.actor_pool import Crew
 from hiernorm.distributed.answers import Missing, merge_best, merge_ranges
@@ -17,7 +18,6 @@ from hiernorm.distributed.errors import ShardsMissingError
 from hiernorm.distributed.manifest import ShardsManifest
 from hiernorm.distributed.placement import split_by_shard
 from hiernorm.distributed.server import Found
-from hiernorm.reference import Float32Array, Float64Array, Int64Array
 from hiernorm.storage.selection import Where
 
 BATCH = 256

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from hiernorm.array_types import Int64Array
 from hiernorm.arrays import as_count, as_ids
-from hiernorm.reference import Int64Array
 
 NAME = "splitmix64"
 """Of the hash, in manifests."""

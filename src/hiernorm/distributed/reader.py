@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from hiernorm.array_types import Float32Array, Float64Array, Int64Array
 from hiernorm.arrays import as_ids
 from hiernorm.certificate import digest_in_order
 from hiernorm.distributed.actor_pool import Crew
@@ -19,7 +20,6 @@ from hiernorm.distributed.location import Place
 from hiernorm.distributed.manifest import ShardsManifest
 from hiernorm.distributed.placement import split_by_shard
 from hiernorm.hits import RangeHits
-from hiernorm.reference import Float32Array, Float64Array, Int64Array
 from hiernorm.settings import Settings
 from hiernorm.storage.database import ENTRIES_AT_A_TIME
 from hiernorm.storage.selection import Selection

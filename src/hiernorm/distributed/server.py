@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
+from hiernorm.array_types import BoolArray, Float32Array, Float64Array, Int64Array
 from hiernorm.certificate import STEPS
 from hiernorm.distributed.errors import MovedOnError
 from hiernorm.distributed.location import Place, copy_shard
@@ -22,7 +22,6 @@ from hiernorm.distributed.placement import shard_of
 from hiernorm.distributed.shard import Shard
 from hiernorm.distributed.staging import read_parts
 from hiernorm.hits import Hits
-from hiernorm.reference import Float32Array, Float64Array, Int64Array
 from hiernorm.storage.selection import Where
 
 GENERATIONS = 2
@@ -127,7 +126,7 @@ class ShardServer:
         """All ids in ascending order."""
         return self._at(pin).ids
 
-    def holds(self, pin: Pin, ids: Int64Array) -> npt.NDArray[np.bool_]:
+    def holds(self, pin: Pin, ids: Int64Array) -> BoolArray:
         """Which of ``ids`` are here."""
         return self._at(pin).holds(ids)
 

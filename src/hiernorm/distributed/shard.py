@@ -12,10 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
+from hiernorm.array_types import Int64Array
 from hiernorm.distributed.errors import MovedOnError
 from hiernorm.distributed.manifest import Pin, pin_of
 from hiernorm.hits import Verification
-from hiernorm.reference import Int64Array
 from hiernorm.storage.database import Database
 from hiernorm.storage.errors import DamagedError, NotADatabaseError
 from hiernorm.storage.integrity import find_damage

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
+from hiernorm.array_types import Float32Array, Int64Array
 from hiernorm.distributed.manifest import shard_name
 from hiernorm.distributed.placement import split_by_shard
-from hiernorm.reference import Float32Array, Int64Array
 from hiernorm.storage.exporter import export_entries
 from hiernorm.storage.sources import read_pieces
 

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hiernorm import _core
+from hiernorm.array_types import BoolArray, Float32Array, Int64Array
 from hiernorm.arrays import as_ids, as_rows
 from hiernorm.distributed.actor_pool import Crew
 from hiernorm.distributed.errors import ShardsMissingError
@@ -27,7 +28,6 @@ from hiernorm.distributed.manifest import ShardsManifest
 from hiernorm.distributed.placement import split_by_shard
 from hiernorm.distributed.server import Change
 from hiernorm.distributed.staging import STAGING, write_parts
-from hiernorm.reference import Float32Array, Int64Array
 from hiernorm.storage.errors import DatabaseError
 from hiernorm.storage.importer import MOST_ID, Report
 from hiernorm.storage.lock import WriterLock
@@ -144,7 +144,7 @@ class Changes:
         last = min(int(ids.max()) + 1, MOST_ID) if len(ids) else next_id
         return ids, max(next_id, last)
 
-    def holds(self, base: ShardsManifest, ids: Int64Array) -> npt.NDArray[np.bool_]:
+    def holds(self, base: ShardsManifest, ids: Int64Array) -> BoolArray:
         """Which of ``ids`` are in the database."""
         places = split_by_shard(ids, base.shards)
         asked = {shard: (base.pins[shard], ids[at]) for shard, at in places.items()}

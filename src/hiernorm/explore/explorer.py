@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from hiernorm.array_types import Float32Array, UInt8Array
 from hiernorm.extras import import_extra
-from hiernorm.reference import Float32Array
 from hiernorm.vision.collection import Collection
 from hiernorm.vision.drawing import read_colour
 from hiernorm.vision.features import reduced
 from hiernorm.vision.frames import Frames
 from hiernorm.vision.patches import cut_patches
-from hiernorm.vision.photos import UInt8Array, read_grey
+from hiernorm.vision.photos import read_grey
 
 SAMPLE = 20_000
 """Descriptors whose scores make the curve of all scores; the hits themselves are exact."""

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from hiernorm.array_types import UInt8Array
 from hiernorm.models import Model, load_model
 from hiernorm.reference import Int64Array
 from hiernorm.scenes.maker import LEAST_DISTANCE, Made
@@ -20,7 +21,7 @@ from hiernorm.vision.features import Recipe as Describing
 from hiernorm.vision.frames import Frames
 from hiernorm.vision.patches import SIZE, cut_patches, patch_corners
 from hiernorm.vision.photo_match import pair_photos
-from hiernorm.vision.photos import UInt8Array, read_grey
+from hiernorm.vision.photos import read_grey
 
 LEAST_INLIERS = 30
 """Photos that agree on fewer matches may agree by chance: they are taken not to overlap."""

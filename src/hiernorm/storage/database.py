@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from hiernorm import _core
+from hiernorm.array_types import Float32Array, Int64Array
 from hiernorm.arrays import as_count, as_ids, as_rows
 from hiernorm.certificate import Certificate, digest_in_order
 from hiernorm.hits import Hits, RangeHits, Verification
 from hiernorm.index import MOST_HITS
-from hiernorm.reference import Float32Array, Int64Array
 from hiernorm.storage.exporter import export_entries
 from hiernorm.storage.importer import Report
 from hiernorm.storage.integrity import find_damage

@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from hiernorm import _core
+from hiernorm.array_types import Float32Array, Float64Array, Int64Array, UInt32Array
 from hiernorm.fitting import choose_fit, majors_of, rotation_of
-from hiernorm.reference import Float32Array, Float64Array, Int64Array
 from hiernorm.settings import Settings
 from hiernorm.storage.manifest import FileRecord
 from hiernorm.storage.tensors import TensorWriter
@@ -28,7 +27,6 @@ BLOCK, GROUP, TILE, STAGE_BYTES = 16, 4, 2048, 64
 CONE_ENTRIES = (BLOCK, BLOCK**2, BLOCK**3)
 """Entries under one cone, level by level."""
 
-Order = npt.NDArray[np.uint32]
 Progress = Callable[[int], None]
 
 
@@ -94,7 +92,7 @@ def write_segment(
 
 
 def _parts(
-    rows: Float32Array, order: Order | None, first: int, entries: int
+    rows: Float32Array, order: UInt32Array | None, first: int, entries: int
 ) -> Iterator[tuple[int, Float32Array]]:
     """Positions and rows, in the order of the file."""
     for at in range(first, first + entries, PART):
@@ -113,7 +111,7 @@ class _Coder:
         )
         self._core.set_fit(self.fit)
         self._entries = len(ids)
-        self.order: Order | None = self._core.group(
+        self.order: UInt32Array | None = self._core.group(
             rows, majors_of(self.fit, self._rotation, rows), ids
         )
         self._has_cones = self.order is not None and self._entries >= BLOCK

@@ -7,14 +7,13 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
-import numpy.typing as npt
 
 from hiernorm._files import remove_file
+from hiernorm.array_types import AnyArray, Float32Array, Int64Array
 from hiernorm.extras import import_extra
-from hiernorm.reference import Float32Array, Int64Array
 from hiernorm.storage.importer import Report
 from hiernorm.storage.tensors import TensorWriter
 
@@ -45,7 +44,7 @@ def export_entries(
     return writer(path, ids, dim, _reported(entries, len(ids), report))
 
 
-def write_arrays(path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+def write_arrays(path: Path, arrays: Mapping[str, AnyArray]) -> None:
     """Write a few arrays in memory, the answers of a search, to one file."""
     suffix = path.suffix.lower()
     with _replacing(path) as fresh:

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hiernorm import _core
+from hiernorm.array_types import BoolArray, Float32Array, Int64Array
 from hiernorm.arrays import as_ids, as_rows
-from hiernorm.reference import Float32Array, Int64Array
 from hiernorm.storage.sources import as_array, count_rows, is_source, read_pieces
 from hiernorm.storage.spill_buffer import Spool
 from hiernorm.storage.transaction import Transaction
@@ -126,13 +126,13 @@ class Insertion:
         self._transaction.insert(ids, rows)
 
 
-def _any_of(masks: Any) -> npt.NDArray[np.bool_] | None:
+def _any_of(masks: Any) -> BoolArray | None:
     found = None
     for mask in masks:
         found = mask if found is None else found | mask
     return found
 
 
-def _refuse(ids: Int64Array, bad: npt.NDArray[np.bool_] | None, what: str) -> None:
+def _refuse(ids: Int64Array, bad: BoolArray | None, what: str) -> None:
     if bad is not None and bad.any():
         raise ValueError(f"id {ids[int(np.argmax(bad))]} {what}")

@@ -9,10 +9,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from hiernorm.array_types import BoolArray, Int64Array, UInt8Array
 from hiernorm.arrays import as_ids
-from hiernorm.reference import Int64Array
 from hiernorm.storage.state import State, View
-from hiernorm.storage.tombstones import Bits, BoolArray, pack
+from hiernorm.storage.tombstones import pack
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +29,7 @@ class Selection:
 
     generation: int
     count: int
-    masks: list[Bits | None]
+    masks: list[UInt8Array | None]
     allowed: list[int]
 
     def __len__(self) -> int:
@@ -49,7 +49,7 @@ def select(state: State, where: Any) -> Selection:
             )
         return where
     choose = _chooser(state, where)
-    masks: list[Bits | None] = []
+    masks: list[UInt8Array | None] = []
     allowed = []
     for view in state.views:
         chosen = choose(view) & view.mask()

@@ -10,7 +10,7 @@ from types import TracebackType
 import numpy as np
 
 from hiernorm import _files
-from hiernorm.reference import Float32Array, Int64Array
+from hiernorm.array_types import Float32Array, Int64Array
 from hiernorm.storage.manifest import SPOOL
 
 MEMORY_BYTES = 1 << 26

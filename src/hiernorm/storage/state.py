@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 
 from hiernorm import _core
-from hiernorm.reference import Float32Array, Int64Array
+from hiernorm.array_types import BoolArray, Float32Array, Int64Array, UInt8Array
 from hiernorm.storage.errors import DamagedError
 from hiernorm.storage.manifest import Manifest, SegmentRecord, read_manifest
 from hiernorm.storage.segment import Segment, map_file
-from hiernorm.storage.tombstones import Bits, BoolArray, read_tombstones, unpack
+from hiernorm.storage.tombstones import read_tombstones, unpack
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class View:
 
     segment: Segment
     record: SegmentRecord
-    bits: Bits | None
+    bits: UInt8Array | None
 
     @property
     def live(self) -> int:

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from hiernorm import _files
+from hiernorm.array_types import AnyArray, UInt8Array
 from hiernorm.storage.errors import DamagedError
 
 ALIGNMENT = 64
@@ -161,7 +161,7 @@ class TensorFile:
         except DamagedError as error:
             raise DamagedError(f"{path} {error}") from None
 
-    def array(self, name: str) -> npt.NDArray[Any]:
+    def array(self, name: str) -> AnyArray:
         """The tensor ``name``, not copied."""
         tensor = self.header.tensors.get(name)
         if tensor is None:
@@ -172,7 +172,7 @@ class TensorFile:
         flat = np.frombuffer(self._map, DTYPES[tensor.dtype], count, tensor.begin)
         return flat.reshape(tensor.shape)
 
-    def bytes_from(self, name: str, more: int) -> npt.NDArray[np.uint8]:
+    def bytes_from(self, name: str, more: int) -> UInt8Array:
         """The bytes of ``name`` and ``more`` of what follows it in the file."""
         tensor = self.header.tensors[name]
         if tensor.end + more > self.size:
@@ -259,7 +259,7 @@ class TensorWriter:
         text = json.dumps({"__metadata__": metadata, **self._entries}, separators=(",", ":"))
         return text.encode() + b" " * (-(8 + len(text.encode())) % ALIGNMENT)
 
-    def write(self, name: str, values: npt.NDArray[Any]) -> None:
+    def write(self, name: str, values: AnyArray) -> None:
         """Write the next ``values`` of a tensor."""
         entry = self._entries[name]
         part = np.ascontiguousarray(values, dtype=DTYPES[entry["dtype"]])

@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 
 from hiernorm import _core, _files
-from hiernorm.reference import Float32Array, Int64Array
+from hiernorm.array_types import BoolArray, Float32Array, Int64Array
 from hiernorm.settings import Settings
 from hiernorm.storage.encoding import Progress, write_segment
 from hiernorm.storage.manifest import PREPARED, SegmentRecord, is_ours
 from hiernorm.storage.segment import Segment
 from hiernorm.storage.spill_buffer import Spool
 from hiernorm.storage.state import State, View
-from hiernorm.storage.tombstones import BoolArray, pack, write_tombstones
+from hiernorm.storage.tombstones import pack, write_tombstones
 
 SEGMENT_VALUES = 1 << 24
 """Numbers in the majors of one segment: 1,048,576 entries for a major of 16."""

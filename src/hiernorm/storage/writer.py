@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hiernorm import _core, _files
-from hiernorm.reference import Int64Array
+from hiernorm.array_types import Int64Array
 from hiernorm.settings import Settings
 from hiernorm.storage.errors import DatabaseError
 from hiernorm.storage.importer import Insertion, Report

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from hiernorm.array_types import Float64Array, Int64Array
 from hiernorm.extras import import_extra
 from hiernorm.models import Model
-from hiernorm.reference import Float64Array, Int64Array
 from hiernorm.storage.database import Database
 from hiernorm.vision.features import Description, Recipe
 from hiernorm.vision.frames import Frames

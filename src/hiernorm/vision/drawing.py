@@ -6,11 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from hiernorm.array_types import BoolArray, Float64Array, UInt8Array
 from hiernorm.extras import import_extra
-from hiernorm.reference import Float64Array
-from hiernorm.vision.photos import UInt8Array
 
 HEIGHT = 720
 """Pixels of the picture's height."""
@@ -34,7 +32,7 @@ def read_colour(file: Path | str) -> UInt8Array:
 def draw_matches(
     photos: tuple[UInt8Array, UInt8Array],
     places: tuple[Float64Array, Float64Array],
-    inliers: npt.NDArray[np.bool_],
+    inliers: BoolArray,
     title: str,
 ) -> UInt8Array:
     """Draw two photos side by side: the inliers as coloured lines, the other matches as grey dots.

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from hiernorm.array_types import Float32Array, UInt8Array
 from hiernorm.extras import import_extra
 from hiernorm.models import Model, load_model
-from hiernorm.reference import Float32Array
 from hiernorm.vision.frames import Frames
 from hiernorm.vision.keypoints import DETECTORS, detect
 from hiernorm.vision.patches import cut_patches
-from hiernorm.vision.photos import UInt8Array, read_grey
+from hiernorm.vision.photos import read_grey
 
 
 @dataclass(frozen=True)

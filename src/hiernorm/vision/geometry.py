@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from hiernorm.array_types import BoolArray, Float64Array
 from hiernorm.extras import import_extra
-from hiernorm.reference import Float64Array
 
 GEOMETRIES = ("auto", "homography", "fundamental")
 LEAST = {"homography": 4, "fundamental": 8}
@@ -37,7 +37,7 @@ class Agreement:
 
     geometry: str
     matrix: Float64Array | None
-    inliers: npt.NDArray[np.bool_]
+    inliers: BoolArray
 
     @property
     def count(self) -> int:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hiernorm.array_types import Float64Array
 from hiernorm.matching import Matches, match_descriptors
-from hiernorm.reference import Float64Array
 from hiernorm.vision.features import Description
 from hiernorm.vision.frames import Frames
 from hiernorm.vision.geometry import Agreement, agree

@@ -7,9 +7,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from hiernorm.array_types import UInt8Array
 from hiernorm.extras import import_extra
-
-UInt8Array = npt.NDArray[np.uint8]
 
 SUFFIXES = frozenset({".bmp", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"})
 """Names of photos end in one of these, in upper or lower case."""

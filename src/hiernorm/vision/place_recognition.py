@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hiernorm.reference import Int64Array
+from hiernorm.array_types import Int64Array
 from hiernorm.vision.collection import Collection
 from hiernorm.vision.features import Description
 from hiernorm.vision.photo_match import Pairing, pair_photos

@@ -1,0 +1,36 @@
+"""Former names keep working, and say what they are called now."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import warnings
+
+import pytest
+
+from hiernorm import _deprecation
+
+
+def test_an_unknown_name_is_an_error_and_no_warning() -> None:
+    find = _deprecation.renamed_names("somewhere", {"old": "math:sqrt"})
+    with pytest.raises(AttributeError, match="module 'somewhere' has no attribute 'older'"):
+        find("older")
+
+
+def test_a_former_module_passes_names_on_that_stayed_the_same(monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "former_maths", None)
+    _deprecation.rename_module("former_maths", "math", {"root": "sqrt"})
+    former = importlib.import_module("former_maths")
+    with pytest.warns(DeprecationWarning, match="former_maths.floor is now called math.floor"):
+        assert former.floor(1.5) == 1
+    with pytest.raises(AttributeError):
+        former.nothing_of_this_name
+
+
+def test_looking_at_a_former_module_warns_nobody(monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "former_maths", None)
+    _deprecation.rename_module("former_maths", "math")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert not hasattr(sys.modules["former_maths"], "__warningregistry__")
+        assert not hasattr(sys.modules["former_maths"], "__path__")
