@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import doctest
 import errno
-import importlib
 import json
 import os
-import pkgutil
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -41,13 +38,6 @@ NAN, INF = float("nan"), float("inf")
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "db.hn"
-
-
-@pytest.mark.parametrize(
-    "name", [m.name for m in pkgutil.iter_modules(hiernorm.storage.__path__, "hiernorm.storage.")]
-)
-def test_examples_in_docstrings_are_true(name: str) -> None:
-    assert doctest.testmod(importlib.import_module(name)).failed == 0
 
 
 @pytest.mark.smoke

@@ -24,7 +24,7 @@ def test_a_former_module_passes_names_on_that_stayed_the_same(monkeypatch) -> No
     with pytest.warns(DeprecationWarning, match="former_maths.floor is now called math.floor"):
         assert former.floor(1.5) == 1
     with pytest.raises(AttributeError):
-        former.nothing_of_this_name
+        _ = former.nothing_of_this_name
 
 
 def test_looking_at_a_former_module_warns_nobody(monkeypatch) -> None:

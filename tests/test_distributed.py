@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import importlib
 import json
 from contextlib import nullcontext
@@ -31,14 +30,6 @@ from support import assert_same_hits, expected_hits, raises_text
 def no_ray():
     with in_process():
         yield
-
-
-@pytest.mark.parametrize("name", ["placement", "answers", "fan_out"])
-def test_examples_of_docstrings(name):
-    module = importlib.import_module(f"hiernorm.distributed.{name}")
-    found = doctest.testmod(module)
-    assert found.attempted
-    assert not found.failed
 
 
 def test_placement_is_fixed_for_ever():

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
-import importlib
 import json
 
 import numpy as np
@@ -36,12 +34,6 @@ def pair(tmp_path_factory):
 def described(pair):
     model = load_model("hn16")
     return [describe_photo(file, RECIPE, model) for file in pair]
-
-
-@pytest.mark.parametrize("name", ["features", "geometry", "keypoints"])
-def test_examples_of_the_docstrings_are_true(name):
-    module = importlib.import_module(f"hiernorm.vision.{name}")
-    assert doctest.testmod(module).failed == 0
 
 
 def test_inliers_lie_where_the_homography_says(described):
