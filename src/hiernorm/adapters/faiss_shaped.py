@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hiernorm._files import replacing
 from hiernorm.array_types import BoolArray, Float32Array, Float64Array, Int64Array
 from hiernorm.arrays import as_count, as_ids, as_rows
 from hiernorm.index import Index
@@ -211,17 +212,8 @@ def write_index(index: IndexHN, fname: str | os.PathLike[str]) -> None:
         "next_id": index._next_id,
     }
     ids = index._index.ids
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with part.open("wb") as file:
-            np.savez(
-                file, settings=json.dumps(settings), ids=ids, rows=index._index.reconstruct(ids)
-            )
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    with replacing(path) as fresh, fresh.open("wb") as file:
+        np.savez(file, settings=json.dumps(settings), ids=ids, rows=index._index.reconstruct(ids))
 
 
 def read_index(fname: str | os.PathLike[str]) -> IndexHN:

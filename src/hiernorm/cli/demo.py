@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from rich.table import Table
 
 import hiernorm
 from hiernorm import synthetic
+from hiernorm._files import replacing
 from hiernorm.demo.engines import Comparison, compare_engines
 from hiernorm.demo.page import render_page
 from hiernorm.demo.pipeline import K, Outcome, run_demo
@@ -113,11 +113,11 @@ def _engine_figures(comparison: Comparison) -> dict[str, Any]:
 
 
 def _write_page(html: str, folder: Path) -> Path:
-    """Write the page in one step, so that a page that opens is a complete one."""
+    """Write the page; a page that opens is complete."""
     folder.mkdir(parents=True, exist_ok=True)
-    page, fresh = folder / "index.html", folder / f".index.html.{os.getpid()}"
-    fresh.write_text(html, encoding="utf-8")
-    os.replace(fresh, page)
+    page = folder / "index.html"
+    with replacing(page, durable=False) as fresh:
+        fresh.write_text(html, encoding="utf-8")
     return page
 
 

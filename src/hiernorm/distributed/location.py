@@ -22,6 +22,10 @@ COPY_TIMEOUT = 3600.0
 """Seconds that an actor waits for another one of its node that copies the same shard."""
 
 
+COPY_BYTES = 1 << 22
+"""Bytes that are copied at a time."""
+
+
 class Place:
     """A folder of files, by path or by URI (``s3://...``, read with pyarrow)."""
 
@@ -65,16 +69,15 @@ class Place:
 
     def copy(self, name: str, to: Path) -> None:
         """Copy a file to this machine: there as a whole or not at all."""
-        half = to.with_name(to.name + ".copy")
-        if self._remote is None:
-            shutil.copyfile(self._path / name, half)
-        else:
+        with _files.replacing(to, durable=False, alone=True) as fresh:
+            if self._remote is None:
+                shutil.copyfile(self._path / name, fresh)
+                return
             with (
                 self._remote.open_input_stream((self._path / name).as_posix()) as stream,
-                half.open("wb") as out,
+                fresh.open("wb") as out,
             ):
-                shutil.copyfileobj(stream, out, 1 << 22)
-        os.replace(half, to)
+                shutil.copyfileobj(stream, out, COPY_BYTES)
 
     def read_shards(self) -> ShardsManifest:
         """The manifest of the whole, as it is now."""

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import zipfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
 import numpy as np
 
-from hiernorm._files import remove_file
+from hiernorm._files import replacing
 from hiernorm.array_types import AnyArray, Float32Array, Int64Array
 from hiernorm.extras import import_extra
 from hiernorm.storage.importer import Report
@@ -47,7 +45,7 @@ def export_entries(
 def write_arrays(path: Path, arrays: Mapping[str, AnyArray]) -> None:
     """Write a few arrays in memory, the answers of a search, to one file."""
     suffix = path.suffix.lower()
-    with _replacing(path) as fresh:
+    with replacing(path) as fresh:
         if suffix == ".npz":
             with fresh.open("wb") as file:
                 np.savez(file, **arrays)  # type: ignore[arg-type]
@@ -70,19 +68,6 @@ def write_arrays(path: Path, arrays: Mapping[str, AnyArray]) -> None:
             raise ValueError(f"{path}: answers are written to .npz, .safetensors, .parquet")
 
 
-@contextmanager
-def _replacing(path: Path) -> Iterator[Path]:
-    """A name to write to; it becomes ``path`` when the block ends well."""
-    fresh = path.with_name(path.name + ".new")
-    remove_file(fresh)
-    try:
-        yield fresh
-    except BaseException:
-        remove_file(fresh)
-        raise
-    os.replace(fresh, path)
-
-
 def _reported(entries: Entries, total: int, report: Report | None) -> Entries:
     done = 0
     for ids, rows in entries:
@@ -99,7 +84,7 @@ def _write_header(file: IO[bytes], dtype: str, shape: tuple[int, ...]) -> None:
 
 def _write_npy(path: Path, ids: Int64Array, dim: int, entries: Entries) -> list[Path]:
     beside = path.with_name(f"{path.stem}.ids.npy")
-    with _replacing(beside) as fresh_ids, _replacing(path) as fresh:
+    with replacing(beside) as fresh_ids, replacing(path) as fresh:
         with fresh_ids.open("wb") as file:
             np.save(file, ids)
         with fresh.open("wb") as file:
@@ -110,7 +95,7 @@ def _write_npy(path: Path, ids: Int64Array, dim: int, entries: Entries) -> list[
 
 
 def _write_npz(path: Path, ids: Int64Array, dim: int, entries: Entries) -> list[Path]:
-    with _replacing(path) as fresh, zipfile.ZipFile(fresh, "w", zipfile.ZIP_STORED) as archive:
+    with replacing(path) as fresh, zipfile.ZipFile(fresh, "w", zipfile.ZIP_STORED) as archive:
         with archive.open("ids.npy", "w", force_zip64=True) as member:
             _write_header(member, "<i8", ids.shape)
             member.write(ids.astype("<i8", copy=False).tobytes())
@@ -122,7 +107,7 @@ def _write_npz(path: Path, ids: Int64Array, dim: int, entries: Entries) -> list[
 
 
 def _write_safetensors(path: Path, ids: Int64Array, dim: int, entries: Entries) -> list[Path]:
-    with _replacing(path) as fresh:
+    with replacing(path) as fresh:
         tensors = {"ids": ("I64", ids.shape), "vectors": ("F32", (len(ids), dim))}
         writer = TensorWriter(fresh, tensors, {})
         try:
@@ -139,7 +124,7 @@ def _write_parquet(path: Path, ids: Int64Array, dim: int, entries: Entries) -> l
     arrow = import_extra("pyarrow", extra="parquet")
     parquet = import_extra("pyarrow.parquet", extra="parquet")
     schema = arrow.schema([("ids", arrow.int64()), ("vectors", arrow.list_(arrow.float32(), dim))])
-    with _replacing(path) as fresh, parquet.ParquetWriter(fresh, schema) as writer:
+    with replacing(path) as fresh, parquet.ParquetWriter(fresh, schema) as writer:
         for piece_ids, rows in entries:
             lists = arrow.FixedSizeListArray.from_arrays(rows.ravel(), dim)
             writer.write_table(arrow.table([arrow.array(piece_ids), lists], schema=schema))

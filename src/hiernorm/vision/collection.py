@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from hiernorm._files import replacing
 from hiernorm.array_types import Float64Array, Int64Array
 from hiernorm.extras import import_extra
 from hiernorm.models import Model
@@ -218,7 +219,7 @@ def _write_table(
     ids: Int64Array,
     names: list[str],
 ) -> None:
-    """Write the table beside its place, then give it its name."""
+    """Write the table of a collection; the old one or the new one is there at every moment."""
     arrow = import_extra("pyarrow", "vision")
     parquet = import_extra("pyarrow.parquet", "vision")
     about: dict[str, Any] = {
@@ -230,12 +231,5 @@ def _write_table(
     columns = [arrow.array(names, arrow.string()), *(arrow.array(c) for c in places.T.copy())]
     table = arrow.table([*columns, arrow.array(ids)], names=list(COLUMNS))
     table = table.replace_schema_metadata({KEY: json.dumps(about).encode()})
-    part = file.with_name(f".{file.name}.part")
-    try:
-        with part.open("wb") as stream:
-            parquet.write_table(table, stream)
-            stream.flush()
-            os.fsync(stream.fileno())
-        part.replace(file)
-    finally:
-        part.unlink(missing_ok=True)
+    with replacing(file) as fresh:
+        parquet.write_table(table, fresh)

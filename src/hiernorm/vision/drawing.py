@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from hiernorm._files import replacing
 from hiernorm.array_types import BoolArray, Float64Array, UInt8Array
 from hiernorm.extras import import_extra
 
@@ -99,12 +100,8 @@ def write_picture(file: Path | str, picture: UInt8Array) -> None:
         done = False
     if not done:
         raise ValueError(f"{path}: pictures are written as .png or .jpg")
-    part = path.with_name(f".{path.name}.part")
-    try:
-        part.write_bytes(content.tobytes())
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    with replacing(path, durable=False) as fresh:
+        fresh.write_bytes(content.tobytes())
 
 
 def _colour(cv2: Any, share: float) -> tuple[int, ...]:
