@@ -34,3 +34,24 @@ def test_looking_at_a_former_module_warns_nobody(monkeypatch) -> None:
         warnings.simplefilter("error")
         assert not hasattr(sys.modules["former_maths"], "__warningregistry__")
         assert not hasattr(sys.modules["former_maths"], "__path__")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("hiernorm.distributed:Missing", "hiernorm.distributed:MissingShards"),
+        ("hiernorm.distributed.answers:Missing", "hiernorm.distributed:MissingShards"),
+        ("hiernorm.distributed.building:build", "hiernorm.distributed:build"),
+        ("hiernorm.settings:Settings", "hiernorm.settings:IndexSettings"),
+    ],
+)
+def test_former_names_are_the_same_objects(old: str, new: str) -> None:
+    current = find(new)
+    module, name = old.split(":")
+    with pytest.warns(DeprecationWarning, match=f"{module}.{name} is now called "):
+        assert find(old) is current
+
+
+def find(name: str) -> object:
+    module, attribute = name.split(":")
+    return getattr(importlib.import_module(module), attribute)

@@ -16,8 +16,8 @@ from database_support import ALPHA, MAJOR, QUERIES, D, right_hits, vectors
 from hiernorm.cli.app import app
 from hiernorm.distributed import ShardedDatabase, build, shard_of
 from hiernorm.distributed.answers import merge_best
-from hiernorm.distributed.fan_out import waves
-from hiernorm.distributed.location import Place, copy_shard
+from hiernorm.distributed.fan_out import plan_waves
+from hiernorm.distributed.location import Location, copy_shard
 from hiernorm.distributed.manifest import shard_name
 from hiernorm.distributed.placement import split_by_shard
 from hiernorm.storage.errors import DamagedError, FormatVersionError, LockedError, NotADatabaseError
@@ -74,7 +74,7 @@ def test_merging_is_ranking_all_at_once_however_often_a_hit_comes(k):
 @pytest.mark.parametrize("shards", [1, 2, 3, 4, 5, 7, 16])
 def test_waves_ask_every_shard_once(shards, size):
     for turn in (0, 1, 1000):
-        asked = [shard for wave in waves(shards, size, turn) for shard in wave]
+        asked = [shard for wave in plan_waves(shards, size, turn) for shard in wave]
         assert sorted(asked) == list(range(shards))
 
 
@@ -157,7 +157,7 @@ def test_a_place_is_a_path_or_a_uri(no_ray, tmp_path, make):
     assert len(ShardedDatabase.open(tmp_path / "db")) == 30
 
 
-class ArrowPlace(Place):
+class ArrowLocation(Location):
     """A folder read through pyarrow, as a bucket would be."""
 
     def __init__(self, folder: Path) -> None:
@@ -170,8 +170,8 @@ def test_what_is_not_a_folder_is_copied_and_searched_but_not_changed(no_ray, tmp
     rows = vectors(1, 300)
     db = create_sharded(tmp_path / "db", 2)
     db.add(rows)
-    place = ArrowPlace(tmp_path / "db")
-    assert place.read_shards() == db._reader.manifest
+    place = ArrowLocation(tmp_path / "db")
+    assert place.read_manifest() == db._reader.manifest
     pin = db._reader.manifest.pins[0]
     folder = copy_shard(place, shard_name(0), pin.sha256, tmp_path / "copies")
     inside = np.flatnonzero(shard_of(np.arange(300), 2) == 0)

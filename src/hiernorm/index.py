@@ -15,7 +15,7 @@ from hiernorm.certificate import Certificate, digest
 from hiernorm.fitting import choose_fit, fill, is_due
 from hiernorm.hits import Hits, RangeHits, Verification, compare
 from hiernorm.reference import canonical_scores
-from hiernorm.settings import Settings
+from hiernorm.settings import IndexSettings
 from hiernorm.threads import thread_count
 
 MOST_HITS = 2**31 - 1
@@ -79,25 +79,15 @@ class Index:
         cells: bool | None = None,
         threads: int | None = None,
     ) -> None:
-        self._settings = Settings(dim, major, alpha, metric, engine, cells, threads)
+        self._settings = IndexSettings(dim, major, alpha, metric, engine, cells, threads)
         self._prepare()
 
     def _prepare(self) -> None:
         """Set up what is neither a parameter nor pickled."""
-        self._core = self._new_core()
+        self._core = self._settings.make_core()
         self._fitted_on = 0
         self._write_lock = threading.RLock()
         self._digests: dict[int, str] = {}
-
-    def _new_core(self) -> _core.Index:
-        settings = self._settings
-        return _core.Index(
-            settings.dim,
-            settings.metric,
-            settings.engine,
-            float(settings.alpha or 0.0),
-            settings.cells,
-        )
 
     @property
     def dim(self) -> int:
@@ -174,7 +164,7 @@ class Index:
             if len(rows) == 0:
                 return
             if self._settings.needs_fit and self._core.fit() is None:
-                core = self._new_core()
+                core = self._settings.make_core()
                 core.check(rows, given)
                 self._fit_and_fill(core, given, rows)
                 self._core, self._fitted_on = core, len(rows)
@@ -203,7 +193,7 @@ class Index:
         with self._write_lock:
             if len(self) == 0 or not self._settings.needs_fit:
                 return
-            core = self._new_core()
+            core = self._settings.make_core()
             self._fit_and_fill(core, *self._entries())
             self._core, self._fitted_on = core, len(core)
 

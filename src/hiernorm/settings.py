@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hiernorm import _core
+from hiernorm._deprecation import renamed_names
 from hiernorm.arrays import as_count
 from hiernorm.normalize import check_split
 
@@ -14,8 +16,8 @@ EXACT = -1.0
 
 
 @dataclass(frozen=True)
-class Settings:
-    """What :class:`hiernorm.Index` was made with; its docstring explains each."""
+class IndexSettings:
+    """The parameters of a :class:`hiernorm.Index`, whose docstring explains each."""
 
     dim: int
     major: int | None
@@ -60,6 +62,11 @@ class Settings:
         """Whether entries may be grouped into cells."""
         return self.engine == "cascade" and self.cells is not False
 
+    def make_core(self) -> _core.Index:
+        """An empty native index with these parameters."""
+        alpha = 0.0 if self.alpha is None else float(self.alpha)
+        return _core.Index(self.dim, self.metric, self.engine, alpha, self.cells)
+
     def checked_beta(self, beta: float | None) -> float:
         """``beta`` of soft mode for the core; EXACT if there is nothing soft about it."""
         if beta is None:
@@ -78,3 +85,6 @@ class Settings:
         if self.alpha is not None:
             text += f" major={self.major} alpha={float(self.alpha)!r}"
         return text
+
+
+__getattr__ = renamed_names(__name__, {"Settings": "hiernorm.settings:IndexSettings"})

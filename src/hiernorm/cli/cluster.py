@@ -15,7 +15,7 @@ from hiernorm.cli.progress import entries_bar
 from hiernorm.cli.train import parse_share
 from hiernorm.distributed import ShardedDatabase
 from hiernorm.distributed import build as build_shards
-from hiernorm.distributed.location import Place
+from hiernorm.distributed.location import Location
 from hiernorm.distributed.session import connect
 from hiernorm.extras import import_extra
 from hiernorm.settings import METRICS
@@ -157,6 +157,6 @@ def _ray(address: str | None) -> Iterator[None]:
 def _opened(
     database: str, address: str | None, local: str | None, deadline: float
 ) -> Iterator[ShardedDatabase]:
-    Place(database).read_shards()  # an error of the name, before Ray is started for it
+    Location(database).read_manifest()  # an error of the name, before Ray is started for it
     with _ray(address), ShardedDatabase.open(database, local=local, deadline=deadline) as db:
         yield db

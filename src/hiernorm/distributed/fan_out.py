@@ -1,4 +1,8 @@
-"""Batches and waves of queries: what shards have found so far prunes the search of the others."""
+"""Query fan-out: queries go to the shards in batches and waves, and the answers are merged.
+
+A wave is a group of shards that search at the same time. The k-th score of the waves before it lets
+a shard skip entries early.
+"""
 
 from __future__ import annotations
 
@@ -12,32 +16,42 @@ import numpy as np
 
 from hiernorm.array_types import Float32Array, Float64Array, Int64Array
 from hiernorm.certificate import STEPS
-from hiernorm.distributed.actor_pool import Crew
-from hiernorm.distributed.answers import Missing, merge_best, merge_ranges
+from hiernorm.distributed.actor_pool import ActorPool
+from hiernorm.distributed.answers import MissingShards, merge_best, merge_ranges
 from hiernorm.distributed.errors import ShardsMissingError
 from hiernorm.distributed.manifest import ShardsManifest
 from hiernorm.distributed.placement import split_by_shard
-from hiernorm.distributed.server import Found
+from hiernorm.distributed.server import ShardResult
 from hiernorm.storage.selection import Where
 
 BATCH = 256
-"""Queries that travel together."""
+"""Queries in one call of a shard."""
 BATCH_BYTES = 1 << 24
-"""Of hits that a shard returns at a time: fewer queries travel together if k is large."""
+"""Bytes of hits that a shard returns in one call: a large k means fewer queries in a batch."""
 ONE_WAVE = 4
-"""Up to so many shards are asked at once; of more, a quarter comes first."""
+"""Up to this many shards search in one wave; of more shards, a quarter searches first."""
 INLINE_BYTES = 1 << 16
-"""Queries beyond this are put into the object store once, not sent to every shard."""
+"""Larger batches are put into the object store once instead of being sent to every shard."""
 
 
 @dataclass(frozen=True)
-class Terms:
-    """What is asked, beside the queries, and how long to wait for it."""
+class ShardQuery:
+    """The parameters of a search or range search over all shards.
+
+    Attributes
+    ----------
+    manifest
+        The generation that is searched.
+    deadline
+        When to stop waiting, by the monotonic clock.
+    timeout
+        The same in seconds from the start of the call, for error messages.
+    """
 
     manifest: ShardsManifest
     where: Where | None
-    until: float
-    seconds: float
+    deadline: float
+    timeout: float
     allow_partial: bool
     k: int = 0
     beta: float | None = None
@@ -46,8 +60,8 @@ class Terms:
 
 
 @dataclass
-class Outcome:
-    """The answer to one batch."""
+class BatchResult:
+    """The merged answer of all shards to one batch of queries."""
 
     ids: Int64Array
     scores: Float64Array
@@ -58,133 +72,149 @@ class Outcome:
     seconds: dict[str, float] = field(default_factory=lambda: {"shards": 0.0, "merge": 0.0})
 
 
-class Asker:
-    """Asks the shards of a crew."""
+class QueryFanOut:
+    """Sends queries to all shards of an actor pool and merges their answers."""
 
-    def __init__(self, ray: Any, crew: Crew, in_flight: int) -> None:
+    def __init__(self, ray: Any, actor_pool: ActorPool, in_flight: int) -> None:
         self._ray = ray
-        self._crew = crew
+        self._actor_pool = actor_pool
         self._in_flight = in_flight
-        self._turn = 0
+        self._first_shard = 0
 
     def search(
-        self, terms: Terms, queries: Float32Array, batch: int | None
-    ) -> tuple[list[Outcome], Missing | None]:
-        """The k best of every query, batch by batch; and what is missing from one of them."""
-        size = batch or max(1, min(BATCH, BATCH_BYTES // (16 * terms.k)))
-        return self._run(terms, queries, size, self._search)
+        self, shard_query: ShardQuery, queries: Float32Array, batch: int | None
+    ) -> tuple[list[BatchResult], MissingShards | None]:
+        """The k best entries of every query, and the shards that did not answer every batch."""
+        size = batch or max(1, min(BATCH, BATCH_BYTES // (16 * shard_query.k)))
+        return self._run(shard_query, queries, size, self._search)
 
-    def range(self, terms: Terms, queries: Float32Array) -> tuple[list[Outcome], Missing | None]:
-        """All entries from the threshold up, batch by batch; and what is missing."""
-        return self._run(terms, queries, BATCH, self._range)
+    def range(
+        self, shard_query: ShardQuery, queries: Float32Array
+    ) -> tuple[list[BatchResult], MissingShards | None]:
+        """All entries from the threshold up, and the shards that did not answer every batch."""
+        return self._run(shard_query, queries, BATCH, self._range)
 
     def _run(
-        self, terms: Terms, queries: Float32Array, size: int, ask: Any
-    ) -> tuple[list[Outcome], Missing | None]:
+        self, shard_query: ShardQuery, queries: Float32Array, size: int, search_batch: Any
+    ) -> tuple[list[BatchResult], MissingShards | None]:
         batches = [queries[first : first + size] for first in range(0, len(queries), size)]
         batches = batches or [queries]
-        # Later batches begin elsewhere, so that all shards have work while waves go round.
-        turns = range(self._turn, self._turn + len(batches))
-        self._turn = (self._turn + len(batches)) % (1 << 30)
+        # Every batch starts at another shard, so that all shards are busy in every wave.
+        starts = range(self._first_shard, self._first_shard + len(batches))
+        self._first_shard = (self._first_shard + len(batches)) % (1 << 30)
         if len(batches) == 1:
-            outcomes = [ask(terms, batches[0], turns[0])]
+            results = [search_batch(shard_query, batches[0], starts[0])]
         else:
             with ThreadPoolExecutor(min(self._in_flight, len(batches))) as pool:
                 futures = [
-                    pool.submit(ask, terms, part, turn)
-                    for part, turn in zip(batches, turns, strict=True)
+                    pool.submit(search_batch, shard_query, batch, start)
+                    for batch, start in zip(batches, starts, strict=True)
                 ]
                 try:
-                    outcomes = [future.result() for future in futures]
+                    results = [future.result() for future in futures]
                 except BaseException:
                     pool.shutdown(cancel_futures=True)
                     raise
-        answered = set.intersection(*(set(outcome.entries) for outcome in outcomes))
-        return outcomes, _missing(terms.manifest, answered)
+        answered = set.intersection(*(set(result.entries) for result in results))
+        return results, _find_missing(shard_query.manifest, answered)
 
-    def _search(self, terms: Terms, queries: Float32Array, turn: int) -> Outcome:
-        outcome = _nothing(len(queries), terms.k)
-        sent = self._sent(queries)
-        for wave in waves(terms.manifest.shards, terms.wave, turn):
-            known = (outcome.ids, outcome.scores) if outcome.entries else None
-            found = self._ask(
-                terms,
+    def _search(
+        self, shard_query: ShardQuery, queries: Float32Array, first_shard: int
+    ) -> BatchResult:
+        result = _empty_result(len(queries), shard_query.k)
+        sent = self._share(queries)
+        for wave in plan_waves(shard_query.manifest.shards, shard_query.wave, first_shard):
+            known = (result.ids, result.scores) if result.entries else None
+            found = self._call_shards(
+                shard_query,
                 "search",
                 {
-                    shard: (sent, terms.k, known, where, terms.beta)
-                    for shard, where in _filters(terms, wave)
+                    shard: (sent, shard_query.k, known, where, shard_query.beta)
+                    for shard, where in _filters(shard_query, wave)
                 },
-                outcome,
+                result,
             )
             start = time.perf_counter()
-            parts = [(outcome.ids, outcome.scores), *((f.ids, f.scores) for f in found)]
-            outcome.ids, outcome.scores = merge_best(parts, terms.k)
-            outcome.seconds["merge"] += time.perf_counter() - start
-        return outcome
+            parts = [(result.ids, result.scores), *((f.ids, f.scores) for f in found)]
+            result.ids, result.scores = merge_best(parts, shard_query.k)
+            result.seconds["merge"] += time.perf_counter() - start
+        return result
 
-    def _range(self, terms: Terms, queries: Float32Array, turn: int) -> Outcome:
-        outcome = _nothing(len(queries), 0)
-        sent = self._sent(queries)
-        asked = {
-            shard: (sent, terms.threshold, where)
-            for shard, where in _filters(terms, list(range(terms.manifest.shards)))
+    def _range(
+        self, shard_query: ShardQuery, queries: Float32Array, first_shard: int
+    ) -> BatchResult:
+        result = _empty_result(len(queries), 0)
+        sent = self._share(queries)
+        arguments = {
+            shard: (sent, shard_query.threshold, where)
+            for shard, where in _filters(shard_query, list(range(shard_query.manifest.shards)))
         }
-        found = self._ask(terms, "range", asked, outcome)
+        found = self._call_shards(shard_query, "range", arguments, result)
         start = time.perf_counter()
         parts = [(f.offsets, f.ids, f.scores) for f in found if f.offsets is not None]
-        outcome.offsets, outcome.ids, outcome.scores = merge_ranges(parts, len(queries))
-        outcome.seconds["merge"] += time.perf_counter() - start
-        return outcome
+        result.offsets, result.ids, result.scores = merge_ranges(parts, len(queries))
+        result.seconds["merge"] += time.perf_counter() - start
+        return result
 
-    def _sent(self, queries: Float32Array) -> Any:
+    def _share(self, queries: Float32Array) -> Any:
+        """The queries, or a reference to them in the object store."""
         return self._ray.put(queries) if queries.nbytes > INLINE_BYTES else queries
 
-    def _ask(
-        self, terms: Terms, method: str, asked: dict[int, tuple[Any, ...]], outcome: Outcome
-    ) -> list[Found]:
-        pins = terms.manifest.pins
-        arguments = {shard: (pins[shard], *given) for shard, given in asked.items()}
-        replies = self._crew.call(method, arguments, terms.until)
-        if replies.missing and not terms.allow_partial:
-            raise ShardsMissingError(replies.missing, terms.manifest.shards, terms.seconds)
+    def _call_shards(
+        self,
+        shard_query: ShardQuery,
+        method: str,
+        arguments: dict[int, tuple[Any, ...]],
+        result: BatchResult,
+    ) -> list[ShardResult]:
+        """Call a method of some shards and add their counts to ``result``."""
+        pins = shard_query.manifest.pins
+        pinned = {shard: (pins[shard], *given) for shard, given in arguments.items()}
+        replies = self._actor_pool.call(method, pinned, shard_query.deadline)
+        if replies.missing and not shard_query.allow_partial:
+            raise ShardsMissingError(
+                replies.missing, shard_query.manifest.shards, shard_query.timeout
+            )
         for shard, found in replies.answers.items():
-            outcome.entries[shard] = found.entries
-            outcome.work = outcome.work + found.work
-            outcome.skipped_bound = np.maximum(outcome.skipped_bound, found.skipped_bound)
-        answers: list[Found] = list(replies.answers.values())
-        outcome.seconds["shards"] += max((found.seconds for found in answers), default=0.0)
+            result.entries[shard] = found.entries
+            result.work = result.work + found.work
+            result.skipped_bound = np.maximum(result.skipped_bound, found.skipped_bound)
+        answers: list[ShardResult] = list(replies.answers.values())
+        result.seconds["shards"] += max((found.seconds for found in answers), default=0.0)
         return answers
 
 
-def waves(shards: int, size: int | None, turn: int = 0) -> list[list[int]]:
-    """Which shards are asked together, one group after the other.
+def plan_waves(shards: int, size: int | None, first_shard: int = 0) -> list[list[int]]:
+    """The shards of each wave, in the order of the waves.
 
     Examples
     --------
-    >>> waves(7, 3), waves(8, None, turn=5), waves(3, None)
-    ([[0, 1, 2], [3, 4, 5], [6]], [[5, 6], [7, 0, 1, 2, 3, 4]], [[0, 1, 2]])
+    >>> plan_waves(7, 3), plan_waves(3, None)
+    ([[0, 1, 2], [3, 4, 5], [6]], [[0, 1, 2]])
+    >>> plan_waves(8, None, first_shard=5)
+    [[5, 6], [7, 0, 1, 2, 3, 4]]
     """
-    order = [(turn + i) % shards for i in range(shards)]
+    order = [(first_shard + i) % shards for i in range(shards)]
     if size is not None:
         return [order[first : first + size] for first in range(0, shards, size)]
     first = shards if shards <= ONE_WAVE else -(-shards // 4)
     return [part for part in (order[:first], order[first:]) if part]
 
 
-def _filters(terms: Terms, wave: list[int]) -> Iterator[tuple[int, Where | None]]:
-    """What each shard of a wave is to search among: of ids, its own."""
-    if terms.where is None or callable(terms.where):
+def _filters(shard_query: ShardQuery, wave: list[int]) -> Iterator[tuple[int, Where | None]]:
+    """The filter of each shard in a wave; a filter of ids keeps the ids of that shard."""
+    if shard_query.where is None or callable(shard_query.where):
         for shard in wave:
-            yield shard, terms.where
+            yield shard, shard_query.where
         return
-    ids = np.asarray(terms.where)
-    places = split_by_shard(ids, terms.manifest.shards)
+    ids = np.asarray(shard_query.where)
+    positions = split_by_shard(ids, shard_query.manifest.shards)
     for shard in wave:
-        yield shard, ids[places.get(shard, np.empty(0, np.int64))]
+        yield shard, ids[positions.get(shard, np.empty(0, np.int64))]
 
 
-def _nothing(queries: int, k: int) -> Outcome:
-    return Outcome(
+def _empty_result(queries: int, k: int) -> BatchResult:
+    return BatchResult(
         np.full((queries, k), -1, np.int64),
         np.full((queries, k), -np.inf),
         np.zeros((queries, len(STEPS)), np.int64),
@@ -192,8 +222,10 @@ def _nothing(queries: int, k: int) -> Outcome:
     )
 
 
-def _missing(manifest: ShardsManifest, answered: set[int]) -> Missing | None:
+def _find_missing(manifest: ShardsManifest, answered: set[int]) -> MissingShards | None:
     shards = tuple(sorted(set(range(manifest.shards)) - answered))
     if not shards:
         return None
-    return Missing(shards, manifest.shards, sum(manifest.pins[shard].entries for shard in shards))
+    return MissingShards(
+        shards, manifest.shards, sum(manifest.pins[shard].entries for shard in shards)
+    )

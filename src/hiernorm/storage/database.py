@@ -16,12 +16,12 @@ from hiernorm.arrays import as_count, as_ids, as_rows
 from hiernorm.certificate import Certificate, digest_in_order
 from hiernorm.hits import Hits, RangeHits, Verification
 from hiernorm.index import MOST_HITS
+from hiernorm.progress import ProgressCallback
 from hiernorm.storage.exporter import export_entries
-from hiernorm.storage.importer import Report
 from hiernorm.storage.integrity import find_damage
 from hiernorm.storage.selection import Selection, Where, select
 from hiernorm.storage.state import State, open_state
-from hiernorm.storage.writer import Writer, create_folder, write_snapshot
+from hiernorm.storage.writer import DatabaseWriter, create_folder, write_snapshot
 from hiernorm.threads import thread_count
 
 ENTRIES_AT_A_TIME = 4096
@@ -55,7 +55,7 @@ class Database:
     def __init__(self, path: Path, threads: int | None, lock_timeout: float) -> None:
         thread_count(threads)
         self._path = path
-        self._writer = Writer(path, lock_timeout)
+        self._writer = DatabaseWriter(path, lock_timeout)
         self._settings = self._writer.settings(threads)
         self._like = self._writer.like
         self._state = open_state(path, self._like)
@@ -189,7 +189,7 @@ class Database:
     # Changes: each is one generation.
 
     def add(
-        self, x: Any, ids: npt.ArrayLike | None = None, *, progress: Report | None = None
+        self, x: Any, ids: npt.ArrayLike | None = None, *, progress: ProgressCallback | None = None
     ) -> int:
         """Add vectors; all of them, or none if one is not acceptable.
 
@@ -221,13 +221,13 @@ class Database:
         return self._insert(x, ids, progress, replace=False)
 
     def upsert(
-        self, x: Any, ids: npt.ArrayLike | None = None, *, progress: Report | None = None
+        self, x: Any, ids: npt.ArrayLike | None = None, *, progress: ProgressCallback | None = None
     ) -> int:
         """Add vectors, replacing those whose ids are there already; as :meth:`add` otherwise."""
         return self._insert(x, ids, progress, replace=True)
 
     def _insert(
-        self, x: Any, ids: npt.ArrayLike | None, progress: Report | None, *, replace: bool
+        self, x: Any, ids: npt.ArrayLike | None, progress: ProgressCallback | None, *, replace: bool
     ) -> int:
         count, self._state = self._writer.insert(self._state, x, ids, progress, replace=replace)
         return count
@@ -242,7 +242,7 @@ class Database:
         """
         self._state = self._writer.delete(self._state, as_ids(ids), ignore_missing)
 
-    def compact(self, *, progress: Report | None = None) -> None:
+    def compact(self, *, progress: ProgressCallback | None = None) -> None:
         """Write the live entries anew, in as few segments as possible. Answers never change."""
         self._state = self._writer.compact(self._state, progress)
 
@@ -361,7 +361,9 @@ class Database:
         """Ids and rows of all entries in ascending order of id, a few thousand at a time."""
         return _entries(self._state)
 
-    def export(self, path: str | os.PathLike[str], *, progress: Report | None = None) -> list[Path]:
+    def export(
+        self, path: str | os.PathLike[str], *, progress: ProgressCallback | None = None
+    ) -> list[Path]:
         """Write all entries, in ascending order of id, to a file that :meth:`add` reads.
 
         ``.npz``, ``.safetensors`` and ``.parquet`` hold ``vectors`` and ``ids``; beside a ``.npy``

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +11,8 @@ import numpy as np
 from hiernorm import _core
 from hiernorm.array_types import Float32Array, Float64Array, Int64Array, UInt32Array
 from hiernorm.fitting import choose_fit, majors_of, rotation_of
-from hiernorm.settings import Settings
+from hiernorm.progress import AdvanceCallback
+from hiernorm.settings import IndexSettings
 from hiernorm.storage.manifest import FileRecord
 from hiernorm.storage.tensors import TensorWriter
 
@@ -27,15 +28,13 @@ BLOCK, GROUP, TILE, STAGE_BYTES = 16, 4, 2048, 64
 CONE_ENTRIES = (BLOCK, BLOCK**2, BLOCK**3)
 """Entries under one cone, level by level."""
 
-Progress = Callable[[int], None]
-
 
 def write_segment(
     path: Path,
-    settings: Settings,
+    settings: IndexSettings,
     ids: Int64Array,
     rows: Float32Array,
-    progress: Progress | None = None,
+    progress: AdvanceCallback | None = None,
 ) -> FileRecord:
     """Write the entries, which have been checked, to a new segment file.
 
@@ -103,12 +102,10 @@ def _parts(
 class _Coder:
     """The fit of a segment, the order of its entries, and their codes."""
 
-    def __init__(self, settings: Settings, ids: Int64Array, rows: Float32Array) -> None:
+    def __init__(self, settings: IndexSettings, ids: Int64Array, rows: Float32Array) -> None:
         self.fit = choose_fit(rows, settings.major, rotate=settings.rotates, metric=settings.metric)
         self._rotation = rotation_of(self.fit)
-        self._core = _core.Index(
-            settings.dim, settings.metric, "cascade", float(settings.alpha or 0.0), settings.cells
-        )
+        self._core = settings.make_core()
         self._core.set_fit(self.fit)
         self._entries = len(ids)
         self.order: UInt32Array | None = self._core.group(

@@ -12,14 +12,14 @@ import numpy as np
 from hiernorm._files import replacing
 from hiernorm.array_types import AnyArray, Float32Array, Int64Array
 from hiernorm.extras import import_extra
-from hiernorm.storage.importer import Report
+from hiernorm.progress import ProgressCallback
 from hiernorm.storage.tensors import TensorWriter
 
 Entries = Iterator[tuple[Int64Array, Float32Array]]
 
 
 def export_entries(
-    path: Path, ids: Int64Array, dim: int, entries: Entries, report: Report | None = None
+    path: Path, ids: Int64Array, dim: int, entries: Entries, report: ProgressCallback | None = None
 ) -> list[Path]:
     """Write ``ids`` and their rows, which ``entries`` brings in the same order.
 
@@ -68,7 +68,7 @@ def write_arrays(path: Path, arrays: Mapping[str, AnyArray]) -> None:
             raise ValueError(f"{path}: answers are written to .npz, .safetensors, .parquet")
 
 
-def _reported(entries: Entries, total: int, report: Report | None) -> Entries:
+def _reported(entries: Entries, total: int, report: ProgressCallback | None) -> Entries:
     done = 0
     for ids, rows in entries:
         yield ids, rows

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,17 +10,15 @@ import numpy.typing as npt
 from hiernorm import _core
 from hiernorm.array_types import BoolArray, Float32Array, Int64Array
 from hiernorm.arrays import as_ids, as_rows
+from hiernorm.progress import ProgressCallback
 from hiernorm.storage.sources import as_array, count_rows, is_source, read_pieces
-from hiernorm.storage.spill_buffer import Spool
+from hiernorm.storage.spill_buffer import SpillBuffer
 from hiernorm.storage.transaction import Transaction
 
 MOST_ID = int(np.iinfo(np.int64).max)
 
-Report = Callable[[int, "int | None"], None]
-"""Called with the entries taken in so far, and how many there will be if that is known."""
 
-
-class Insertion:
+class Importer:
     """Brings vectors of any source into a transaction.
 
     Parameters
@@ -44,7 +41,9 @@ class Insertion:
         self._first_new = len(transaction.parts)
         self._taken = 0
 
-    def run(self, x: Any, ids: npt.ArrayLike | None, spool: Spool, report: Report | None) -> int:
+    def run(
+        self, x: Any, ids: npt.ArrayLike | None, spool: SpillBuffer, report: ProgressCallback | None
+    ) -> int:
         """Take in all vectors; how many there were."""
         x = as_array(x)
         if is_source(x):
@@ -61,7 +60,11 @@ class Insertion:
         return self._taken
 
     def _run_pieces(
-        self, source: Any, given: Int64Array | None, spool: Spool, report: Report | None
+        self,
+        source: Any,
+        given: Int64Array | None,
+        spool: SpillBuffer,
+        report: ProgressCallback | None,
     ) -> None:
         """Gather pieces until they are enough for a segment."""
         most = self._transaction.most_entries

@@ -11,7 +11,7 @@ from hiernorm import _core
 from hiernorm.storage.errors import DatabaseError
 from hiernorm.storage.manifest import Manifest, read_manifest
 from hiernorm.storage.segment import Segment, map_file
-from hiernorm.storage.state import View, open_view
+from hiernorm.storage.state import SegmentView, open_view
 from hiernorm.storage.tensors import TensorFile
 
 ROWS_AT_A_TIME = 1 << 16
@@ -29,7 +29,7 @@ def find_damage(folder: Path, like: _core.Index, manifest: Manifest | None = Non
     except DatabaseError as error:
         yield str(error)
         return
-    views: list[View] = []
+    views: list[SegmentView] = []
     for record in manifest.segments:
         try:
             view = open_view(folder, record, manifest, like, {})
@@ -80,7 +80,7 @@ def _wrong_entries(segment: Segment, like: _core.Index) -> Iterator[str]:
             yield f"{path}, from position {first}: {error}"
 
 
-def _repeated_ids(views: list[View]) -> Iterator[str]:
+def _repeated_ids(views: list[SegmentView]) -> Iterator[str]:
     if len(views) < 2:
         return
     ids = np.sort(np.concatenate([view.live_ids() for view in views]))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hiernorm import _files
-from hiernorm.settings import Settings
+from hiernorm.settings import IndexSettings
 from hiernorm.storage.errors import DamagedError, FormatVersionError, NotADatabaseError
 
 MANIFEST = "manifest.json"
@@ -22,7 +22,7 @@ MOST_BYTES = 1 << 26
 CELLS: bool | None = None
 """Cells where they pay; tests have them everywhere."""
 FILE_NAME = re.compile(r"(segment|live)-[0-9]{8,}-[0-9]{4,}\.safetensors")
-SPOOL = ("rows-", ".spool")
+SPILL_FILE = ("rows-", ".spool")
 """How the name of a file begins and ends that holds vectors on their way into a segment."""
 DIGEST = re.compile(r"[0-9a-f]{64}")
 
@@ -36,9 +36,9 @@ class Parameters:
     alpha: float | None
     metric: str
 
-    def settings(self, threads: int | None = None) -> Settings:
+    def settings(self, threads: int | None = None) -> IndexSettings:
         """The same, checked, as an index takes them."""
-        return Settings(
+        return IndexSettings(
             self.dim, self.major, self.alpha, self.metric, "cascade", cells=CELLS, threads=threads
         )
 
@@ -95,7 +95,7 @@ class Manifest:
 
 def is_ours(name: str) -> bool:
     """Whether a file of this name in the folder is ours to remove: others never are."""
-    begin, end = SPOOL
+    begin, end = SPILL_FILE
     spool = name.startswith(begin) and name.endswith(end)
     waiting = name in (f"{MANIFEST}.new", PREPARED, f"{PREPARED}.new")
     return spool or waiting or FILE_NAME.fullmatch(name) is not None

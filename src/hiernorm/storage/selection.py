@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from hiernorm.array_types import BoolArray, Int64Array, UInt8Array
 from hiernorm.arrays import as_ids
-from hiernorm.storage.state import State, View
+from hiernorm.storage.state import SegmentView, State
 from hiernorm.storage.tombstones import pack
 
 
@@ -58,7 +58,7 @@ def select(state: State, where: Any) -> Selection:
     return Selection(state.manifest.generation, sum(allowed), masks, allowed)
 
 
-def _chooser(state: State, where: Any) -> Callable[[View], BoolArray]:
+def _chooser(state: State, where: Any) -> Callable[[SegmentView], BoolArray]:
     if callable(where):
         return lambda view: _asked(where, view)
     values = np.asarray(where)
@@ -73,7 +73,7 @@ def _chooser(state: State, where: Any) -> Callable[[View], BoolArray]:
     return lambda view: _among(wanted, view)
 
 
-def _asked(where: Callable[[Int64Array], npt.ArrayLike], view: View) -> BoolArray:
+def _asked(where: Callable[[Int64Array], npt.ArrayLike], view: SegmentView) -> BoolArray:
     ids = view.segment.ids
     chosen = np.asarray(where(ids))
     if chosen.dtype != np.bool_ or chosen.shape != ids.shape:
@@ -84,7 +84,7 @@ def _asked(where: Callable[[Int64Array], npt.ArrayLike], view: View) -> BoolArra
     return chosen
 
 
-def _among(wanted: Int64Array, view: View) -> BoolArray:
+def _among(wanted: Int64Array, view: SegmentView) -> BoolArray:
     chosen = np.zeros(len(view.segment), np.bool_)
     positions = view.segment.find(wanted)
     chosen[positions[positions >= 0]] = True

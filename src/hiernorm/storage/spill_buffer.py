@@ -11,13 +11,13 @@ import numpy as np
 
 from hiernorm import _files
 from hiernorm.array_types import Float32Array, Int64Array
-from hiernorm.storage.manifest import SPOOL
+from hiernorm.storage.manifest import SPILL_FILE
 
 MEMORY_BYTES = 1 << 26
 """Rows beyond this go to a file."""
 
 
-class Spool:
+class SpillBuffer:
     """Appends entries and shows all of them as two arrays; removes its file when it is left."""
 
     def __init__(self, folder: Path, dim: int) -> None:
@@ -30,7 +30,7 @@ class Spool:
         self._spooled = 0
         self._waiting = 0
 
-    def __enter__(self) -> Spool:
+    def __enter__(self) -> SpillBuffer:
         return self
 
     def __exit__(
@@ -54,7 +54,7 @@ class Spool:
 
     def _spill(self) -> None:
         if self._path is None:
-            descriptor, name = tempfile.mkstemp(SPOOL[1], SPOOL[0], self._folder)
+            descriptor, name = tempfile.mkstemp(SPILL_FILE[1], SPILL_FILE[0], self._folder)
             self._descriptor, self._path = descriptor, Path(name)
         for rows in self._rows:
             data = np.ascontiguousarray(rows).reshape(-1).view(np.uint8).data

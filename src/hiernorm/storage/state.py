@@ -17,7 +17,7 @@ from hiernorm.storage.tombstones import read_tombstones, unpack
 
 
 @dataclass(frozen=True)
-class View:
+class SegmentView:
     """A segment and the entries of it that belong to a generation; ``bits`` None: all."""
 
     segment: Segment
@@ -42,7 +42,7 @@ class View:
 class State:
     """What a reader sees: it never changes, whatever a writer does meanwhile."""
 
-    def __init__(self, manifest: Manifest, views: tuple[View, ...]) -> None:
+    def __init__(self, manifest: Manifest, views: tuple[SegmentView, ...]) -> None:
         self.manifest = manifest
         self.views = views
         self.masks = [view.bits for view in views]
@@ -87,7 +87,7 @@ class State:
         return rows
 
     @staticmethod
-    def positions(view: View, ids: Int64Array) -> Int64Array:
+    def positions(view: SegmentView, ids: Int64Array) -> Int64Array:
         """Positions of ``ids`` in a view; -1 for those that are not there, or not alive."""
         positions = view.segment.find(ids)
         if view.bits is not None:
@@ -104,7 +104,7 @@ def open_view(
     manifest: Manifest,
     like: _core.Index,
     known: dict[str, Segment],
-) -> View:
+) -> SegmentView:
     """The view of a record; a segment that is open already is not opened again."""
     segment = known.get(record.data.file)
     if segment is None or segment.record != record.data:
@@ -116,9 +116,9 @@ def open_view(
     if record.tombstones is None:
         if record.live != record.entries:
             raise DamagedError(f"{segment.file.path} lacks the file of its deleted entries")
-        return View(segment, record, None)
+        return SegmentView(segment, record, None)
     file = map_file(folder, record.tombstones)
-    return View(segment, record, read_tombstones(file, record.entries, record.live))
+    return SegmentView(segment, record, read_tombstones(file, record.entries, record.live))
 
 
 def open_state(folder: Path, like: _core.Index, previous: State | None = None) -> State:

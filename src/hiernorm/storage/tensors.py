@@ -207,7 +207,7 @@ class TensorFile:
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenFile:
     """What identifies a file that was written: its size and the digest of its header."""
 
     size: int
@@ -270,7 +270,7 @@ class TensorWriter:
         self._digests[name].update(data)
         self._at[name] += data.nbytes
 
-    def finish(self) -> Written:
+    def finish(self) -> WrittenFile:
         """Write padding and header, return when all is on the disk."""
         for name, entry in self._entries.items():
             if name.startswith("padding."):
@@ -282,7 +282,7 @@ class TensorWriter:
         _files.write_at(self._descriptor, 0, head)
         _files.sync_file(self._descriptor)
         self.close()
-        return Written(self._end, hashlib.sha256(head).hexdigest())
+        return WrittenFile(self._end, hashlib.sha256(head).hexdigest())
 
     def close(self) -> None:
         """Close the file, whole or not."""

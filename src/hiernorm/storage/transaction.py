@@ -10,12 +10,13 @@ import numpy as np
 
 from hiernorm import _core, _files
 from hiernorm.array_types import BoolArray, Float32Array, Int64Array
-from hiernorm.settings import Settings
-from hiernorm.storage.encoding import Progress, write_segment
+from hiernorm.progress import AdvanceCallback
+from hiernorm.settings import IndexSettings
+from hiernorm.storage.encoding import write_segment
 from hiernorm.storage.manifest import PREPARED, SegmentRecord, is_ours
 from hiernorm.storage.segment import Segment
-from hiernorm.storage.spill_buffer import Spool
-from hiernorm.storage.state import State, View
+from hiernorm.storage.spill_buffer import SpillBuffer
+from hiernorm.storage.state import SegmentView, State
 from hiernorm.storage.tombstones import pack, write_tombstones
 
 SEGMENT_VALUES = 1 << 24
@@ -26,10 +27,10 @@ PIECE = 1 << 16
 """Entries of an old segment that are read at a time."""
 
 
-class Part:
+class PendingSegment:
     """A view and what the transaction takes from it."""
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: SegmentView) -> None:
         self.view = view
         self.live = view.live
         self.mask: BoolArray | None = None
@@ -71,14 +72,16 @@ class Part:
 class Transaction:
     """Changes that become visible together, or not at all."""
 
-    def __init__(self, folder: Path, base: State, settings: Settings, like: _core.Index) -> None:
+    def __init__(
+        self, folder: Path, base: State, settings: IndexSettings, like: _core.Index
+    ) -> None:
         self._folder = folder
         self.base = base
         self._settings = settings
         self._like = like
         self._generation = base.manifest.generation + 1
         self._files = 0
-        self.parts = [Part(view) for view in base.views]
+        self.parts = [PendingSegment(view) for view in base.views]
         self.next_id = base.manifest.next_id
         self.most_entries = max(1, SEGMENT_VALUES // (settings.major or min(settings.dim, 64)))
         remove_leftovers(folder, base)
@@ -101,7 +104,9 @@ class Transaction:
             found |= part.remove(ids)
         return found
 
-    def insert(self, ids: Int64Array, rows: Float32Array, progress: Progress | None = None) -> None:
+    def insert(
+        self, ids: Int64Array, rows: Float32Array, progress: AdvanceCallback | None = None
+    ) -> None:
         """Add entries with new ids, checked and no more than ``most_entries``, as one segment.
 
         Small segments are written anew together with the new entries, so that there are never more
@@ -119,34 +124,36 @@ class Transaction:
         if not any(part.live for part in folded):
             self._write(ids, rows, progress)
             return
-        with Spool(self._folder, self._settings.dim) as spool:
+        with SpillBuffer(self._folder, self._settings.dim) as spool:
             for part in reversed(folded):
                 for piece in part.pieces():
                     spool.append(*piece)
             spool.append(ids, rows)
             self._write(spool.ids, spool.rows, progress)
 
-    def rewrite(self, progress: Progress | None = None) -> None:
+    def rewrite(self, progress: AdvanceCallback | None = None) -> None:
         """Write all live entries anew, in as few segments as possible."""
         parts, self.parts = self.parts, []
-        with Spool(self._folder, self._settings.dim) as spool:
+        with SpillBuffer(self._folder, self._settings.dim) as spool:
             for part in parts:
                 for piece in part.pieces():
                     spool.append(*piece)
                     self._drain(spool, self.most_entries, progress)
             self._drain(spool, 1, progress)
 
-    def _drain(self, spool: Spool, least: int, progress: Progress | None) -> None:
+    def _drain(self, spool: SpillBuffer, least: int, progress: AdvanceCallback | None) -> None:
         while len(spool) >= least:
             taken = min(len(spool), self.most_entries)
             self._write(spool.ids[:taken], spool.rows[:taken], progress)
             spool.drop(taken)
 
-    def _write(self, ids: Int64Array, rows: Float32Array, progress: Progress | None) -> None:
+    def _write(self, ids: Int64Array, rows: Float32Array, progress: AdvanceCallback | None) -> None:
         path = self._new_path("segment")
         record = write_segment(path, self._settings, ids, rows, progress)
         segment = Segment(self._folder, record, self.base.manifest.parameters, self._like)
-        self.parts.append(Part(View(segment, SegmentRecord(record, len(ids), len(ids)), None)))
+        self.parts.append(
+            PendingSegment(SegmentView(segment, SegmentRecord(record, len(ids), len(ids)), None))
+        )
 
     def commit(self) -> State:
         """Make the changes durable and visible; the state they lead to."""
@@ -173,14 +180,14 @@ class Transaction:
             _files.sync_folder(self._folder)
         return State(manifest, views)
 
-    def _finish(self, part: Part) -> View:
+    def _finish(self, part: PendingSegment) -> SegmentView:
         if part.mask is None:
             return part.view
         path = self._new_path("live")
         record = replace(
             part.view.record, live=part.live, tombstones=write_tombstones(path, part.mask)
         )
-        return View(part.view.segment, record, pack(part.mask))
+        return SegmentView(part.view.segment, record, pack(part.mask))
 
 
 def remove_leftovers(folder: Path, state: State, *, durable: bool = False) -> None:

@@ -12,20 +12,21 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hiernorm import _core, _files
+from hiernorm import _files
 from hiernorm.array_types import Int64Array
-from hiernorm.settings import Settings
+from hiernorm.progress import ProgressCallback
+from hiernorm.settings import IndexSettings
 from hiernorm.storage.errors import DatabaseError
-from hiernorm.storage.importer import Insertion, Report
+from hiernorm.storage.importer import Importer
 from hiernorm.storage.lock import LOCK, WriterLock
 from hiernorm.storage.manifest import MANIFEST, Manifest, Parameters, is_ours, read_manifest
-from hiernorm.storage.spill_buffer import Spool
+from hiernorm.storage.spill_buffer import SpillBuffer
 from hiernorm.storage.state import State, open_state
 from hiernorm.storage.tombstones import write_tombstones
 from hiernorm.storage.transaction import Transaction, remove_leftovers
 
 
-class Writer:
+class DatabaseWriter:
     """Makes changes to the database in ``path``; one at a time, also among threads.
 
     ``finish`` is what is done with a transaction that succeeds.
@@ -42,12 +43,9 @@ class Writer:
         self._finish = finish
         self._turn = threading.Lock()
         self._parameters = read_manifest(path).parameters
-        settings = self.settings(None)
-        self.like = _core.Index(
-            settings.dim, settings.metric, "cascade", float(settings.alpha or 0.0), settings.cells
-        )
+        self.like = self.settings(None).make_core()
 
-    def settings(self, threads: int | None) -> Settings:
+    def settings(self, threads: int | None) -> IndexSettings:
         """What the database was created with."""
         return self._parameters.settings(threads)
 
@@ -100,15 +98,15 @@ class Writer:
         state: State,
         x: Any,
         ids: npt.ArrayLike | None,
-        report: Report | None,
+        report: ProgressCallback | None,
         *,
         replace: bool,
     ) -> tuple[int, State]:
         """Add vectors, or replace; how many, and the state it leads to."""
         with self._transaction(state) as transaction:
             dim = self._parameters.dim
-            insertion = Insertion(transaction, self.like, dim, replace)
-            with Spool(self._path, dim) as spool:
+            insertion = Importer(transaction, self.like, dim, replace)
+            with SpillBuffer(self._path, dim) as spool:
                 count = insertion.run(x, ids, spool, report)
             return count, self._finish(transaction) if count else transaction.base
 
@@ -120,7 +118,7 @@ class Writer:
                 raise KeyError(f"id {ids[int(np.argmin(found))]} is not in the database")
             return self._finish(transaction) if found.any() else transaction.base
 
-    def compact(self, state: State, report: Report | None) -> State:
+    def compact(self, state: State, report: ProgressCallback | None) -> State:
         """Write all live entries anew."""
         with self._transaction(state) as transaction:
             if all(view.bits is None for view in transaction.base.views) and (
