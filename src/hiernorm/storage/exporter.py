@@ -1,4 +1,4 @@
-"""Entries out to files that other tools read, in pieces: memory does not grow with them."""
+"""The exporter: entries to files that other tools read, piece by piece."""
 
 from __future__ import annotations
 
@@ -19,12 +19,16 @@ Entries = Iterator[tuple[Int64Array, Float32Array]]
 
 
 def export_entries(
-    path: Path, ids: Int64Array, dim: int, entries: Entries, report: ProgressCallback | None = None
+    path: Path,
+    ids: Int64Array,
+    dim: int,
+    entries: Entries,
+    progress: ProgressCallback | None = None,
 ) -> list[Path]:
-    """Write ``ids`` and their rows, which ``entries`` brings in the same order.
+    """Write ``ids`` and their rows, which ``entries`` yields in the same order.
 
-    ``.npz``, ``.safetensors`` and ``.parquet`` hold ``vectors`` and ``ids``; ``.npy`` holds the
-    vectors, and the ids go to a second file, ``<name>.ids.npy``. A file is there when it is whole.
+    ``.npz``, ``.safetensors`` and ``.parquet`` hold ``vectors`` and ``ids``. A ``.npy`` file holds
+    the vectors, and ``<name>.ids.npy`` the ids. A file appears when it is complete.
 
     Returns
     -------
@@ -39,11 +43,11 @@ def export_entries(
     writer = writers.get(path.suffix.lower())
     if writer is None:
         raise ValueError(f"{path}: vectors are written to {', '.join(writers)}")
-    return writer(path, ids, dim, _reported(entries, len(ids), report))
+    return writer(path, ids, dim, _with_progress(entries, len(ids), progress))
 
 
 def write_arrays(path: Path, arrays: Mapping[str, AnyArray]) -> None:
-    """Write a few arrays in memory, the answers of a search, to one file."""
+    """Write a few arrays, such as the answers of a search, to one file."""
     suffix = path.suffix.lower()
     with replacing(path) as fresh:
         if suffix == ".npz":
@@ -68,13 +72,13 @@ def write_arrays(path: Path, arrays: Mapping[str, AnyArray]) -> None:
             raise ValueError(f"{path}: answers are written to .npz, .safetensors, .parquet")
 
 
-def _reported(entries: Entries, total: int, report: ProgressCallback | None) -> Entries:
+def _with_progress(entries: Entries, total: int, progress: ProgressCallback | None) -> Entries:
     done = 0
     for ids, rows in entries:
         yield ids, rows
         done += len(ids)
-        if report is not None:
-            report(done, total)
+        if progress is not None:
+            progress(done, total)
 
 
 def _write_header(file: IO[bytes], dtype: str, shape: tuple[int, ...]) -> None:

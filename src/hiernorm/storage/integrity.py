@@ -1,4 +1,4 @@
-"""``verify``: every digest, and every promise that one file makes about another."""
+"""The integrity check: every digest, and every reference from one file to another."""
 
 from __future__ import annotations
 
@@ -18,11 +18,9 @@ ROWS_AT_A_TIME = 1 << 16
 
 
 def find_damage(folder: Path, like: _core.Index, manifest: Manifest | None = None) -> Iterator[str]:
-    """What is wrong with a generation on the disk, in words; nothing if all is well.
+    """Describe the damage of a generation on the disk, one text each.
 
-    The newest generation, unless another ``manifest`` is given.
-
-    Everything is read: the files are opened anew, whatever is mapped already.
+    Reads all files of the newest generation, or of ``manifest``, and opens them again.
     """
     try:
         manifest = manifest or read_manifest(folder)
@@ -34,7 +32,7 @@ def find_damage(folder: Path, like: _core.Index, manifest: Manifest | None = Non
         try:
             view = open_view(folder, record, manifest, like, {})
             files = [view.segment.file]
-            view.segment.index  # noqa: B018  (what a search would refuse)
+            view.segment.index  # noqa: B018  (as a search does)
             if record.tombstones is not None:
                 files.append(map_file(folder, record.tombstones))
         except (DatabaseError, OSError) as error:
@@ -42,7 +40,7 @@ def find_damage(folder: Path, like: _core.Index, manifest: Manifest | None = Non
             continue
         damage = [text for file in files for text in _wrong_tensors(file)]
         yield from damage
-        # Tables that are not what was written would only repeat it in other words.
+        # Damaged tables would only report the same damage again.
         if not damage:
             yield from _wrong_entries(view.segment, like)
             views.append(view)

@@ -1,4 +1,4 @@
-"""Vectors from arrays, iterators and files, in pieces: none of them need fit into memory."""
+"""Sources of vectors: arrays, iterators and files, read piece by piece."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def is_source(x: object) -> bool:
 
 
 def as_array(x: Any) -> Any:
-    """``x``; but the mapped array if it is a ``.npy`` file whose rows can be used as they are."""
+    """``x``, or the mapped array if it is a ``.npy`` file of contiguous float32 rows."""
     if isinstance(x, (str, Path)) and Path(x).suffix.lower() == ".npy":
         mapped = np.load(x, mmap_mode="r", allow_pickle=False)
         if mapped.dtype == np.float32 and mapped.ndim == 2 and mapped.flags.c_contiguous:
@@ -66,7 +66,7 @@ def read_pieces(source: str | Path | Iterable[Any]) -> Iterator[Piece]:
 
 
 def count_rows(source: object) -> int | None:
-    """How many rows a file has, for the progress of reading it; None where nobody knows."""
+    """The number of rows of a source, for progress; None if it is not known."""
     if not isinstance(source, (str, Path)):
         return None
     path = Path(source)

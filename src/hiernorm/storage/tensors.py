@@ -1,4 +1,4 @@
-"""Safetensors files: written part by part with a digest per tensor, mapped without a copy.
+"""Safetensors files: written piece by piece with a digest per tensor, mapped without a copy.
 
 A file is the length of the header (8 bytes, little-endian), the header (JSON: name to dtype, shape
 and offsets; strings under ``__metadata__``) and the data, which the tensors tile without a gap. Our
@@ -25,7 +25,7 @@ from hiernorm.storage.errors import DamagedError
 
 ALIGNMENT = 64
 MOST_HEADER = 1 << 24
-"""Bytes of a header that are read at most."""
+"""Maximum size of a header in bytes."""
 DTYPES = {
     "F64": "<f8",
     "F32": "<f4",
@@ -41,12 +41,12 @@ DTYPES = {
     "BOOL": "|b1",
 }
 OTHER_SIZES = {"BF16": 2, "F8_E4M3": 1, "F8_E5M2": 1}
-"""Types that a file may hold and NumPy has not."""
+"""Sizes of types that NumPy does not have."""
 
 
 @dataclass(frozen=True)
 class Tensor:
-    """Where a tensor lies: ``begin`` and ``end`` count from the start of the file."""
+    """A tensor in a file; ``begin`` and ``end`` are offsets from the start of the file."""
 
     dtype: str
     shape: tuple[int, ...]
@@ -56,7 +56,7 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Header:
-    """What a file says about itself, checked against its size."""
+    """The header of a file, checked against the size of the file."""
 
     tensors: dict[str, Tensor]
     metadata: dict[str, str]
@@ -69,8 +69,8 @@ def read_header(
     """The header of a file of ``size`` bytes whose contents are ``data``.
 
     Every length and offset is checked before it is used: nothing outside the file is ever read, and
-    no more is allocated than the header itself takes. With the ``expected`` digest, a header that
-    has another is not even parsed.
+    no more memory is allocated than the header needs. A header whose digest is not the ``expected``
+    one is not parsed.
 
     Raises
     ------
@@ -190,7 +190,7 @@ class TensorFile:
             os.close(descriptor)
 
     def recorded_digests(self) -> dict[str, str]:
-        """The digests that our own files have in their metadata."""
+        """The digests in the metadata, which files of a database have."""
         try:
             found = json.loads(self.header.metadata["digests"])
         except (KeyError, ValueError, RecursionError):
@@ -208,7 +208,7 @@ class TensorFile:
 
 @dataclass(frozen=True)
 class WrittenFile:
-    """What identifies a file that was written: its size and the digest of its header."""
+    """The size of a written file and the digest of its header."""
 
     size: int
     header_digest: str
@@ -220,11 +220,11 @@ class TensorWriter:
     Parameters
     ----------
     path
-        Of the file, which must not exist.
+        The file, which must not exist.
     tensors
         dtype (as in the header) and shape of each, in the order of the file.
     metadata
-        Of the header, beside the digests.
+        Metadata of the header, beside the digests.
     """
 
     def __init__(
@@ -271,7 +271,7 @@ class TensorWriter:
         self._at[name] += data.nbytes
 
     def finish(self) -> WrittenFile:
-        """Write padding and header, return when all is on the disk."""
+        """Write padding and header, and wait for the disk."""
         for name, entry in self._entries.items():
             if name.startswith("padding."):
                 self.write(name, np.zeros(entry["shape"], np.uint8))
@@ -285,7 +285,7 @@ class TensorWriter:
         return WrittenFile(self._end, hashlib.sha256(head).hexdigest())
 
     def close(self) -> None:
-        """Close the file, whole or not."""
+        """Close the file, also when it is not complete."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1

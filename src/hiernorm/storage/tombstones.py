@@ -1,4 +1,4 @@
-"""Which entries of a segment are alive: one bit each, in a file of its own beside the segment."""
+"""Tombstones: a file beside a segment with one bit per entry, 0 for a deleted one."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def write_tombstones(path: Path, mask: BoolArray) -> FileRecord:
 
 
 def read_tombstones(file: TensorFile, entries: int, live: int) -> UInt8Array:
-    """The bits of a mapped file; they are few, so their digest is checked each time."""
+    """Read the bits of a mapped file; they are few, so their digest is always checked."""
     bits: UInt8Array = file.array("live")
     if bits.dtype != np.uint8 or bits.shape != (-(-entries // 64) * 8,):
         raise DamagedError(f"{file.path} does not fit a segment of {entries} entries")

@@ -1,4 +1,4 @@
-"""From one generation to the next: new files first, then the manifest, then the old files go."""
+"""A transaction: it writes new files, replaces the manifest, then removes old files."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from hiernorm.storage.state import SegmentView, State
 from hiernorm.storage.tombstones import pack, write_tombstones
 
 SEGMENT_VALUES = 1 << 24
-"""Numbers in the majors of one segment: 1,048,576 entries for a major of 16."""
-FOLD = 2
-"""A segment with fewer than this many times the new entries is written anew with them."""
+"""Values in the majors of one segment: 1,048,576 entries for a major of 16."""
+MERGE_FACTOR = 2
+"""A segment with fewer than this many times the new entries is merged with them."""
 PIECE = 1 << 16
 """Entries of an old segment that are read at a time."""
 
 
 class PendingSegment:
-    """A view and what the transaction takes from it."""
+    """A segment and the entries that the transaction deletes from it."""
 
     def __init__(self, view: SegmentView) -> None:
         self.view = view
@@ -36,7 +36,7 @@ class PendingSegment:
         self.mask: BoolArray | None = None
 
     def remove(self, ids: Int64Array) -> BoolArray:
-        """Take out those of ``ids`` that are here and alive; tells which."""
+        """Delete the live entries with these ids; returns which ids were found."""
         positions = State.positions(self.view, ids)
         found = positions >= 0
         if self.mask is not None:
@@ -49,7 +49,7 @@ class PendingSegment:
         return found
 
     def holds(self, ids: Int64Array) -> BoolArray:
-        """Which of ``ids`` are here and alive."""
+        """Which of ``ids`` are live entries of the segment."""
         positions = State.positions(self.view, ids)
         found = positions >= 0
         if self.mask is not None:
@@ -57,7 +57,7 @@ class PendingSegment:
         return found
 
     def pieces(self) -> Iterator[tuple[Int64Array, Float32Array]]:
-        """Ids and rows of the live entries, some at a time."""
+        """Ids and rows of the live entries, in pieces."""
         segment = self.view.segment
         mask = self.view.mask() if self.mask is None else self.mask
         for first in range(0, len(segment), PIECE):
@@ -91,14 +91,14 @@ class Transaction:
         return self._folder / f"{kind}-{self._generation:08d}-{self._files:04d}.safetensors"
 
     def find(self, ids: Int64Array) -> BoolArray:
-        """Which of ``ids`` are in the database as this transaction leaves it so far."""
+        """Which of ``ids`` are in the database with the changes so far."""
         found = np.zeros(len(ids), np.bool_)
         for part in self.parts:
             found |= part.holds(ids)
         return found
 
     def remove(self, ids: Int64Array) -> BoolArray:
-        """Take out those of ``ids`` that are there; tells which."""
+        """Delete the entries with these ids; returns which ids were found."""
         found = np.zeros(len(ids), np.bool_)
         for part in self.parts:
             found |= part.remove(ids)
@@ -109,43 +109,43 @@ class Transaction:
     ) -> None:
         """Add entries with new ids, checked and no more than ``most_entries``, as one segment.
 
-        Small segments are written anew together with the new entries, so that there are never more
-        than a few; each entry is written again at most about log2(n) times.
+        Small segments are merged with the new entries, so that there are never more than a few. An
+        entry is rewritten at most about log2(n) times.
         """
-        folded = []
+        merged = []
         total = len(ids)
         while (
             self.parts
-            and self.parts[-1].live < FOLD * total
+            and self.parts[-1].live < MERGE_FACTOR * total
             and self.parts[-1].live + total <= self.most_entries
         ):
-            folded.append(self.parts.pop())
-            total += folded[-1].live
-        if not any(part.live for part in folded):
+            merged.append(self.parts.pop())
+            total += merged[-1].live
+        if not any(part.live for part in merged):
             self._write(ids, rows, progress)
             return
-        with SpillBuffer(self._folder, self._settings.dim) as spool:
-            for part in reversed(folded):
+        with SpillBuffer(self._folder, self._settings.dim) as buffer:
+            for part in reversed(merged):
                 for piece in part.pieces():
-                    spool.append(*piece)
-            spool.append(ids, rows)
-            self._write(spool.ids, spool.rows, progress)
+                    buffer.append(*piece)
+            buffer.append(ids, rows)
+            self._write(buffer.ids, buffer.rows, progress)
 
     def rewrite(self, progress: AdvanceCallback | None = None) -> None:
-        """Write all live entries anew, in as few segments as possible."""
+        """Rewrite all live entries in as few segments as possible."""
         parts, self.parts = self.parts, []
-        with SpillBuffer(self._folder, self._settings.dim) as spool:
+        with SpillBuffer(self._folder, self._settings.dim) as buffer:
             for part in parts:
                 for piece in part.pieces():
-                    spool.append(*piece)
-                    self._drain(spool, self.most_entries, progress)
-            self._drain(spool, 1, progress)
+                    buffer.append(*piece)
+                    self._drain(buffer, self.most_entries, progress)
+            self._drain(buffer, 1, progress)
 
-    def _drain(self, spool: SpillBuffer, least: int, progress: AdvanceCallback | None) -> None:
-        while len(spool) >= least:
-            taken = min(len(spool), self.most_entries)
-            self._write(spool.ids[:taken], spool.rows[:taken], progress)
-            spool.drop(taken)
+    def _drain(self, buffer: SpillBuffer, least: int, progress: AdvanceCallback | None) -> None:
+        while len(buffer) >= least:
+            taken = min(len(buffer), self.most_entries)
+            self._write(buffer.ids[:taken], buffer.rows[:taken], progress)
+            buffer.drop(taken)
 
     def _write(self, ids: Int64Array, rows: Float32Array, progress: AdvanceCallback | None) -> None:
         path = self._new_path("segment")
@@ -156,14 +156,14 @@ class Transaction:
         )
 
     def commit(self) -> State:
-        """Make the changes durable and visible; the state they lead to."""
+        """Make the changes durable and visible; returns the new state."""
         state = self._finish_files()
         state.manifest.write(self._folder)
         remove_leftovers(self._folder, state, durable=True)
         return state
 
     def prepare(self) -> State:
-        """Make the changes durable, but leave the database as it is until they are published."""
+        """Make the changes durable without publishing them; returns the new state."""
         state = self._finish_files()
         state.manifest.write(self._folder, PREPARED)
         return state
@@ -176,7 +176,7 @@ class Transaction:
             next_id=self.next_id,
             segments=tuple(view.record for view in views),
         )
-        if self._files:  # the names of new files, before a manifest that relies on them
+        if self._files:  # new names must be durable before a manifest refers to them
             _files.sync_folder(self._folder)
         return State(manifest, views)
 
@@ -191,10 +191,10 @@ class Transaction:
 
 
 def remove_leftovers(folder: Path, state: State, *, durable: bool = False) -> None:
-    """Remove files that the newest generation does not need: old ones, those of a writer that died.
+    """Remove the files of older generations and of writers that died.
 
-    Unless the manifest of ``state`` is known to be ``durable``, that is seen to first: were it lost
-    with the power, the files of the one before it would be needed again.
+    Unless the manifest of ``state`` is known to be ``durable``, it is made durable first: if a
+    power failure lost it, the files of the generation before would be needed again.
     """
     if not durable and leftovers(folder, state.manifest.file_names()):
         _files.sync_folder(folder)
