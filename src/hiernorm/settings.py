@@ -1,4 +1,4 @@
-"""The parameters of an index, checked."""
+"""The settings of an index: its parameters, checked."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hiernorm.normalize import check_split
 METRICS = ("ip", "cosine", "l2")
 ENGINES = ("cascade", "paper", "exhaustive")
 EXACT = -1.0
-"""Stands for "no beta" in the core."""
+"""The value of beta that means "no soft mode" in the core."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class IndexSettings:
 
     @property
     def needs_fit(self) -> bool:
-        """Whether the engine works on something that is fitted to the data."""
+        """Whether the engine needs an encoding that is fitted to the data."""
         return self.engine != "exhaustive"
 
     @property
@@ -68,7 +68,7 @@ class IndexSettings:
         return _core.Index(self.dim, self.metric, self.engine, alpha, self.cells)
 
     def checked_beta(self, beta: float | None) -> float:
-        """``beta`` of soft mode for the core; EXACT if there is nothing soft about it."""
+        """``beta`` of soft mode as the core takes it; EXACT without soft mode."""
         if beta is None:
             return EXACT
         if self.alpha is None:
@@ -80,7 +80,7 @@ class IndexSettings:
         return EXACT if beta == self.alpha else float(beta)
 
     def digested(self) -> str:
-        """The parameters that an answer depends on, as they enter the digest."""
+        """The parameters that an answer depends on, as text for the digest."""
         text = f"hiernorm 1 dim={self.dim} metric={self.metric}"
         if self.alpha is not None:
             text += f" major={self.major} alpha={float(self.alpha)!r}"

@@ -1,4 +1,4 @@
-"""kornia's shapes: a descriptor matcher, and a shipped model as the descriptor of LocalFeature."""
+"""Adapters for kornia: a descriptor matcher, and a shipped model as a LAF descriptor."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class HNDescriptorMatcher(nn.Module):
     match_mode
         ``"nn"``, ``"mnn"`` (mutual), ``"snn"`` (ratio test) or ``"smnn"`` (both).
     th
-        Of the ratio test.
+        Threshold of the ratio test.
 
     Examples
     --------

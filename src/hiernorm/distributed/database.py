@@ -24,10 +24,11 @@ from hiernorm.distributed.reader import ShardedReader
 from hiernorm.distributed.server import ShardSpec
 from hiernorm.distributed.session import connect
 from hiernorm.distributed.writer import ShardedWriter
-from hiernorm.hits import RangeHits, Verification
+from hiernorm.hits import RangeHits
 from hiernorm.index import MOST_HITS
 from hiernorm.progress import ProgressCallback
 from hiernorm.storage.selection import Where
+from hiernorm.verification import Verification
 
 SHARD_LOCK_SECONDS = 60.0
 """How long an actor waits for a dying one that still holds the lock of its shard."""
@@ -260,7 +261,7 @@ class ShardedDatabase:
     def upsert(
         self, x: Any, ids: npt.ArrayLike | None = None, *, progress: ProgressCallback | None = None
     ) -> int:
-        """Add vectors, replacing those whose ids are there already; as :meth:`add` otherwise."""
+        """Add vectors, replacing entries with the same ids; parameters as for :meth:`add`."""
         return self._insert(x, ids, progress, replacing=True)
 
     def _insert(
@@ -283,7 +284,7 @@ class ShardedDatabase:
             self._reader.manifest = self._writer.delete(base, as_ids(ids), ignore_missing)
 
     def compact(self) -> None:
-        """Write the live entries of every shard anew, in as few segments as possible."""
+        """Rewrite the live entries of every shard in as few segments as possible."""
         with self._change_lock, self._writer.begin(self._lock_timeout) as base:
             self._reader.manifest = self._writer.compact(base)
 

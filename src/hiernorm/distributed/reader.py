@@ -19,10 +19,11 @@ from hiernorm.distributed.fan_out import BatchResult, QueryFanOut, ShardQuery
 from hiernorm.distributed.location import Location
 from hiernorm.distributed.manifest import ShardsManifest
 from hiernorm.distributed.placement import split_by_shard
-from hiernorm.hits import RangeHits, Verification
+from hiernorm.hits import RangeHits
 from hiernorm.settings import IndexSettings
 from hiernorm.storage.database import ENTRIES_AT_A_TIME
 from hiernorm.storage.selection import Selection
+from hiernorm.verification import Verification
 
 RETRY_SECONDS = 0.01
 """Pause before the manifest is read again while a writer is about to replace it."""

@@ -16,7 +16,6 @@ import numpy as np
 from hiernorm.array_types import Int64Array
 from hiernorm.distributed.errors import StaleGenerationError
 from hiernorm.distributed.manifest import Pin, pin_of
-from hiernorm.hits import Verification
 from hiernorm.storage.database import Database
 from hiernorm.storage.errors import DamagedError, NotADatabaseError
 from hiernorm.storage.integrity import find_damage
@@ -25,6 +24,7 @@ from hiernorm.storage.manifest import MANIFEST, PREPARED, Manifest, read_manifes
 from hiernorm.storage.state import State, map_state
 from hiernorm.storage.transaction import Transaction, remove_leftovers
 from hiernorm.storage.writer import DatabaseWriter
+from hiernorm.verification import Verification
 
 ATTEMPTS = 3
 """Attempts to read two manifests while a writer renames one to the other."""

@@ -167,7 +167,7 @@ class ShardedWriter:
         return self.apply(base, changes, base.next_id)
 
     def compact(self, base: ShardsManifest) -> ShardsManifest:
-        """Write all live entries anew."""
+        """Rewrite all live entries in as few segments as possible."""
         changes = {shard: ShardChange("compact") for shard in range(base.shards)}
         return self.apply(base, changes, base.next_id)
 

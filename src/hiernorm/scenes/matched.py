@@ -16,11 +16,11 @@ from hiernorm.scenes.maker import LEAST_DISTANCE, Made
 from hiernorm.scenes.tracks import keep_apart, link_matches
 from hiernorm.scenes.views import Variation, jitter
 from hiernorm.scenes.writer import SceneWriter
-from hiernorm.vision.features import Description, describe_photo
-from hiernorm.vision.features import Recipe as Describing
+from hiernorm.vision.features import FeatureSettings as Describing
+from hiernorm.vision.features import PhotoFeatures, describe_photo
 from hiernorm.vision.frames import Frames
 from hiernorm.vision.patches import SIZE, cut_patches, patch_corners
-from hiernorm.vision.photo_match import pair_photos
+from hiernorm.vision.photo_match import match_photos
 from hiernorm.vision.photos import read_grey
 
 LEAST_INLIERS = 30
@@ -115,7 +115,7 @@ def make_matched_scene(
 
 
 def _find_tracks(
-    described: Sequence[Description],
+    described: Sequence[PhotoFeatures],
     recipe: TrackRecipe,
     on_step: Callable[[str, int, int], None],
 ) -> list[Int64Array]:
@@ -123,15 +123,15 @@ def _find_tracks(
     couples = list(combinations(range(len(described)), 2))
     matches = {}
     for number, (i, j) in enumerate(couples):
-        pairing = pair_photos(
+        pairing = match_photos(
             described[i],
             described[j],
             ratio=recipe.ratio,
             geometry=recipe.geometry,
             threshold=recipe.threshold,
         )
-        if pairing.agreement.count >= LEAST_INLIERS:
-            matches[i, j] = pairing.matches.pairs[pairing.agreement.inliers]
+        if pairing.geometry.count >= LEAST_INLIERS:
+            matches[i, j] = pairing.matches.pairs[pairing.geometry.inliers]
         on_step("pairs of photos matched", number + 1, len(couples))
     frames = [one.frames for one in described]
     tracks = link_matches([len(one) for one in frames], matches)

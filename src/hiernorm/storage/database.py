@@ -13,7 +13,7 @@ import numpy.typing as npt
 from hiernorm.array_types import Float32Array, Int64Array
 from hiernorm.arrays import as_count, as_ids, as_rows
 from hiernorm.certificate import digest_in_order
-from hiernorm.hits import Hits, RangeHits, Verification
+from hiernorm.hits import Hits, RangeHits
 from hiernorm.index import MOST_HITS
 from hiernorm.progress import ProgressCallback
 from hiernorm.settings import EXACT
@@ -24,6 +24,7 @@ from hiernorm.storage.selection import Selection, Where, select
 from hiernorm.storage.state import State, open_state
 from hiernorm.storage.writer import DatabaseWriter, create_folder, write_snapshot
 from hiernorm.threads import thread_count
+from hiernorm.verification import Verification
 
 ENTRIES_AT_A_TIME = 4096
 

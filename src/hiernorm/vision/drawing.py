@@ -12,10 +12,10 @@ from hiernorm.array_types import BoolArray, Float64Array, UInt8Array
 from hiernorm.extras import import_extra
 
 HEIGHT = 720
-"""Pixels of the picture's height."""
+"""Height of the photos in pixels."""
 GAP = 8
 LINES = 300
-"""More lines than this hide the photos; they are spread evenly over the matches."""
+"""Maximum number of lines, spread evenly over the matches: more would hide the photos."""
 GREY = (110, 110, 110)
 
 
@@ -32,7 +32,7 @@ def read_colour(file: Path | str) -> UInt8Array:
 
 def draw_matches(
     photos: tuple[UInt8Array, UInt8Array],
-    places: tuple[Float64Array, Float64Array],
+    points: tuple[Float64Array, Float64Array],
     inliers: BoolArray,
     title: str,
 ) -> UInt8Array:
@@ -42,8 +42,8 @@ def draw_matches(
     ----------
     photos
         (height, width, 3) uint8 each.
-    places
-        ``(n, 2)`` places of the matches in both, in pixels of the full photos.
+    points
+        ``(n, 2)`` points of the matches in both, in pixels of the full photos.
     inliers
         ``(n,)``.
     title
@@ -70,8 +70,8 @@ def draw_matches(
     cv2.putText(
         canvas, title, (12, 27), cv2.FONT_HERSHEY_SIMPLEX, 0.7, (30, 30, 30), 1, cv2.LINE_AA
     )
-    first = (places[0] + 0.5) * factors[0] + (0, head)
-    second = (places[1] + 0.5) * factors[1] + (left, head)
+    first = (points[0] + 0.5) * factors[0] + (0, head)
+    second = (points[1] + 0.5) * factors[1] + (left, head)
     for outlier in np.flatnonzero(~inliers):
         for x, y in (first[outlier], second[outlier]):
             cv2.circle(canvas, (round(x), round(y)), 1, GREY, -1, cv2.LINE_AA)
@@ -88,9 +88,9 @@ def draw_matches(
 
 
 def write_picture(file: Path | str, picture: UInt8Array) -> None:
-    """Write a picture in the format of the file's name, whole or not at all.
+    """Write a picture in the format of the file's suffix, as a whole or not at all.
 
-    Raises ValueError where OpenCV knows no such format.
+    Raises ValueError if OpenCV cannot write the format.
     """
     cv2 = import_extra("cv2", "vision")
     path = Path(file)
@@ -105,6 +105,6 @@ def write_picture(file: Path | str, picture: UInt8Array) -> None:
 
 
 def _colour(cv2: Any, share: float) -> tuple[int, ...]:
-    """A colour for a height: neighbouring lines have similar ones."""
+    """A colour for a height; neighbouring lines have similar colours."""
     hue = np.array([[[int(np.clip(share, 0, 1) * 150), 255, 235]]], np.uint8)
     return tuple(int(v) for v in cv2.cvtColor(hue, cv2.COLOR_HSV2BGR)[0, 0])

@@ -1,4 +1,4 @@
-"""Frames: where keypoints lie in an image, how large they are and which way they look."""
+"""Frames: positions, scales and orientations of keypoints."""
 
 from __future__ import annotations
 
@@ -50,6 +50,11 @@ class Frames:
 
     def __len__(self) -> int:
         return len(self.x)
+
+    @property
+    def centres(self) -> Float64Array:
+        """The centres ``(n, 2)``: x and y."""
+        return np.column_stack((self.x, self.y))
 
     def __getitem__(self, rows: AnyArray | slice) -> Frames:
         """The frames that a mask, an array of positions or a slice selects."""

@@ -1,4 +1,4 @@
-"""Intake of photos into a collection: by several processes, again only what changed."""
+"""Ingest of photos into a collection: several processes describe what is new or has changed."""
 
 from __future__ import annotations
 
@@ -10,23 +10,24 @@ from dataclasses import dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
 
+from hiernorm._deprecation import renamed_parameter
 from hiernorm.extras import import_extra
 from hiernorm.models import Model, load_model
 from hiernorm.vision.collection import Collection
-from hiernorm.vision.features import Description, Recipe, describe_photo
+from hiernorm.vision.features import FeatureSettings, PhotoFeatures, describe_photo
 from hiernorm.vision.photos import list_photos
 
 BATCH = 16
-"""Photos that are put into the collection at a time."""
+"""Photos that are added to the collection in one step."""
 COMPACT_FROM = 8
-"""Segments of the database from which they are written anew as one."""
+"""Number of segments from which the database is compacted."""
 
 _worker_model: Model | None = None
 
 
 @dataclass
-class Outcome:
-    """What became of the photos: names of the collection, and reasons where one failed."""
+class IngestResult:
+    """The names of the photos by what was done, and the reason for each failure."""
 
     added: list[str] = field(default_factory=list)
     replaced: list[str] = field(default_factory=list)
@@ -36,7 +37,7 @@ class Outcome:
 
 
 def find_photos(arguments: list[Path]) -> list[Path]:
-    """The photos that files and folders mean, each once, in order."""
+    """The photos among files and in folders, each once, in order."""
     found: dict[Path, None] = {}
     for argument in arguments:
         files = list_photos(argument) if argument.is_dir() else [argument]
@@ -44,18 +45,18 @@ def find_photos(arguments: list[Path]) -> list[Path]:
     return list(found)
 
 
-def take_in(
+@renamed_parameter("recipe", "settings")
+def ingest_photos(
     path: Path,
     files: list[Path],
-    recipe: Recipe,
+    settings: FeatureSettings,
     *,
     workers: int = 1,
     report: Callable[[int, int], None] = lambda done, total: None,
-) -> Outcome:
-    """Describe photos into the collection at ``path``, which is made if there is none.
+) -> IngestResult:
+    """Describe photos and add them to the collection at ``path``, which is created if needed.
 
-    Photos that are in with the same content are left alone, changed ones replaced, unreadable ones
-    reported and skipped.
+    Unchanged photos are skipped, changed ones replaced, unreadable ones reported and skipped.
 
     Parameters
     ----------
@@ -64,94 +65,96 @@ def take_in(
     files
         The photos.
     recipe
-        How to describe; an existing collection only takes photos described in its own way.
+        How to extract features; those of an existing collection must be the same.
     workers
-        Processes; the result does not depend on it.
+        Number of processes; the result does not depend on it.
     report
-        Called with how many photos are done, and of how many.
+        Called with the number of photos that are done, and of all.
     """
-    model = load_model(recipe.model)
-    collection = _open_or_create(path, recipe, model)
+    model = load_model(settings.model)
+    collection = _open_or_create(path, settings, model)
     known = {photo.name: photo.digest for photo in collection.photos}
-    outcome = Outcome()
+    ingested = IngestResult()
     wanted: list[tuple[Path, str]] = []
     for file in files:
         name = collection.name_of(file)
         try:
             digest = hashlib.sha256(file.read_bytes()).hexdigest()
         except OSError as error:
-            outcome.failed[name] = error.strerror or str(error)
+            ingested.failed[name] = error.strerror or str(error)
             continue
         if known.get(name) == digest:
-            outcome.unchanged.append(name)
+            ingested.unchanged.append(name)
         else:
             wanted.append((file, digest))
     report(0, len(wanted))
-    batch: list[tuple[Path, str, Description]] = []
-    described = _describe_all([file for file, _ in wanted], recipe, model, workers)
+    batch: list[tuple[Path, str, PhotoFeatures]] = []
+    described = _describe_all([file for file, _ in wanted], settings, model, workers)
     for done, ((file, digest), result) in enumerate(zip(wanted, described, strict=True), 1):
         name = collection.name_of(file)
         if isinstance(result, str):
-            outcome.failed[name] = result
+            ingested.failed[name] = result
         else:
             batch.append((file, digest, result))
-            outcome.keypoints += len(result.frames)
-            (outcome.replaced if name in known else outcome.added).append(name)
+            ingested.keypoints += len(result.frames)
+            (ingested.replaced if name in known else ingested.added).append(name)
         if batch and (len(batch) == BATCH or done == len(wanted)):
             collection.put(batch)
             batch = []
         report(done, len(wanted))
     if collection.database.info()["segments"] >= COMPACT_FROM:
         collection.database.compact()
-    return outcome
+    return ingested
 
 
-def _open_or_create(path: Path, recipe: Recipe, model: Model) -> Collection:
+def _open_or_create(path: Path, settings: FeatureSettings, model: Model) -> Collection:
     if not path.exists():
-        return Collection.create(path, recipe, model)
+        return Collection.create(path, settings, model)
     collection = Collection.open(path)
-    if collection.recipe != recipe or collection.model_digest != model.digest:
+    if collection.settings != settings or collection.model_digest != model.digest:
         raise ValueError(
-            f"{path} was described with {collection.recipe}, model {collection.model_digest[:12]}; "
-            f"now {recipe}, model {model.digest[:12]}, is asked for: use the same, "
-            "or start a new collection"
+            f"{path} was described with {collection.settings}, "
+            f"model {collection.model_digest[:12]}; now {settings}, "
+            f"model {model.digest[:12]}, is asked for: use the same, or start a new collection"
         )
     return collection
 
 
 def _describe_all(
-    files: list[Path], recipe: Recipe, model: Model, workers: int
-) -> Iterator[Description | str]:
-    """Each photo's description, or the reason why there is none, in order."""
+    files: list[Path], settings: FeatureSettings, model: Model, workers: int
+) -> Iterator[PhotoFeatures | str]:
+    """The features of each photo, or the reason why there are none, in order."""
     if workers == 1 or len(files) < 2:
-        yield from (_describe_or_explain(file, recipe, model) for file in files)
+        yield from (_describe_or_explain(file, settings, model) for file in files)
         return
     with ProcessPoolExecutor(
         min(workers, len(files)),
         mp_context=get_context("spawn"),
         initializer=_start_worker,
-        initargs=(recipe,),
+        initargs=(settings,),
     ) as pool:
         try:
-            yield from pool.map(_describe_in_worker, files, [recipe] * len(files))
+            yield from pool.map(_describe_in_worker, files, [settings] * len(files))
         finally:
             pool.shutdown(cancel_futures=True)
 
 
-def _start_worker(recipe: Recipe) -> None:
-    """One thread for each process, or they would be in each other's way."""
+def _start_worker(settings: FeatureSettings) -> None:
+    """Use one thread per process, so that processes do not compete for processors."""
     global _worker_model
     import_extra("cv2", "vision").setNumThreads(1)
-    _worker_model = load_model(recipe.model, threads=1)
+    _worker_model = load_model(settings.model, threads=1)
 
 
-def _describe_in_worker(file: Path, recipe: Recipe) -> Description | str:
+def _describe_in_worker(file: Path, settings: FeatureSettings) -> PhotoFeatures | str:
     assert _worker_model is not None
-    return _describe_or_explain(file, recipe, _worker_model)
+    return _describe_or_explain(file, settings, _worker_model)
 
 
-def _describe_or_explain(file: Path, recipe: Recipe, model: Model) -> Description | str:
+def _describe_or_explain(
+    file: Path, settings: FeatureSettings, model: Model
+) -> PhotoFeatures | str:
     try:
-        return describe_photo(file, recipe, model)
+        return describe_photo(file, settings, model)
     except (OSError, ValueError) as error:
         return " ".join(str(error).replace(str(file), os.path.basename(file)).split())

@@ -1,47 +1,45 @@
-"""Pairing of two photos: describe both, match exactly, keep what agrees with one geometry."""
+"""Matching of two photos: mutual nearest descriptors, verified by one two-view geometry."""
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass
 
-import numpy as np
-
-from hiernorm.array_types import Float64Array
+from hiernorm._deprecation import renamed_attribute
 from hiernorm.matching import Matches, match_descriptors
-from hiernorm.vision.features import Description
-from hiernorm.vision.frames import Frames
-from hiernorm.vision.geometry import Agreement, agree
+from hiernorm.vision.features import PhotoFeatures
+from hiernorm.vision.geometry import TwoViewGeometry, estimate_geometry
 
 
 @dataclass(frozen=True)
-class Pairing:
-    """Two photos, matched.
+class PhotoMatch:
+    """The matches of two photos.
 
     Attributes
     ----------
     matches
-        Pairs of keypoints, before geometry.
-    agreement
-        Which of them agree with one geometry, and with which.
+        Pairs of keypoints before the geometric verification.
+    geometry
+        The two-view geometry, and which of the matches are its inliers.
     seconds
-        Of matching and of geometry.
+        Times of ``match`` and ``verify``.
     """
 
     matches: Matches
-    agreement: Agreement
+    geometry: TwoViewGeometry
     seconds: dict[str, float]
+    agreement = renamed_attribute("agreement", "geometry")
 
 
-def pair_photos(
-    first: Description,
-    second: Description,
+def match_photos(
+    first: PhotoFeatures,
+    second: PhotoFeatures,
     *,
     ratio: float | None = None,
     geometry: str = "auto",
     threshold: float = 2.0,
     threads: int | None = None,
-) -> Pairing:
+) -> PhotoMatch:
     """Match the mutual nearest descriptors of two photos and verify them.
 
     Parameters
@@ -49,25 +47,21 @@ def pair_photos(
     first, second
         As :func:`hiernorm.vision.describe_photo` returns them.
     ratio
-        Of the ratio test; none by default: geometry sorts out more, and loses fewer good ones.
+        Threshold of the ratio test. None by default: the geometry removes more wrong matches and
+        loses fewer right ones.
     geometry, threshold
-        As in :func:`hiernorm.vision.geometry.agree`.
+        As in :func:`hiernorm.vision.geometry.estimate_geometry`.
     threads
-        Of the matching.
+        Threads of the matching.
     """
     start = time.perf_counter()
     matches = match_descriptors(first.descriptors, second.descriptors, ratio=ratio, threads=threads)
     matched = time.perf_counter()
-    agreement = agree(
-        places_of(first.frames)[matches.pairs[:, 0]],
-        places_of(second.frames)[matches.pairs[:, 1]],
+    estimated = estimate_geometry(
+        first.frames.centres[matches.pairs[:, 0]],
+        second.frames.centres[matches.pairs[:, 1]],
         geometry=geometry,
         threshold=threshold,
     )
     seconds = {"match": matched - start, "verify": time.perf_counter() - matched}
-    return Pairing(matches, agreement, seconds)
-
-
-def places_of(frames: Frames) -> Float64Array:
-    """The centres of frames, ``(n, 2)``."""
-    return np.column_stack((frames.x, frames.y))
+    return PhotoMatch(matches, estimated, seconds)
