@@ -22,16 +22,16 @@ import numpy as np
 
 from hiernorm.bench.machine import describe_machine
 from hiernorm.vision.collection import Collection
-from hiernorm.vision.description import Description, Recipe
-from hiernorm.vision.intake import find_photos, take_in
-from hiernorm.vision.location import locate
+from hiernorm.vision.features import FeatureSettings, PhotoFeatures
+from hiernorm.vision.ingest import find_photos, ingest_photos
+from hiernorm.vision.place_recognition import locate
 
 
 def ask(collection: Collection, number: int) -> dict[str, Any]:
     """Leave one photo out and look for it."""
     photo = collection.photos[number]
     ids, frames = collection.keypoints_of(number)
-    query = Description(photo.width, photo.height, frames, collection.database.reconstruct(ids))
+    query = PhotoFeatures(photo.width, photo.height, frames, collection.database.reconstruct(ids))
     start = time.perf_counter()
     found = locate(collection, query, leave_out=number)
     seconds = time.perf_counter() - start
@@ -42,7 +42,7 @@ def ask(collection: Collection, number: int) -> dict[str, Any]:
             "photo": name,
             "votes": c.votes,
             "inliers": c.inliers,
-            "matches": len(c.pairing.matches),
+            "matches": len(c.match.matches),
             "convincing": c.convincing,
         }
         for name, c in zip(names, found, strict=True)
@@ -121,14 +121,14 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--keep", type=Path, help="collection.hn that a later run starts from")
     options = parser.parse_args()
-    recipe = Recipe(model=options.model, limit=options.keypoints)
+    settings = FeatureSettings(model=options.model, limit=options.keypoints)
     with tempfile.TemporaryDirectory() as folder:
         path = options.keep or Path(folder) / "all.hn"
         start = time.perf_counter()
-        outcome = take_in(
+        outcome = ingest_photos(
             path,
             find_photos([options.photos]),
-            recipe,
+            settings,
             workers=options.workers,
             report=lambda done, total: print(f"described {done} of {total}", file=sys.stderr),
         )

@@ -14,7 +14,7 @@ from importlib.metadata import version as _version
 
 from hiernorm import reference
 from hiernorm.certificate import Certificate, QueryCertificate
-from hiernorm.hits import Hits, RangeHits, Verification
+from hiernorm.hits import Hits, RangeHits
 from hiernorm.index import Index
 from hiernorm.instruction_sets import available_isas, isa
 from hiernorm.matching import Matches, match_descriptors
@@ -23,6 +23,7 @@ from hiernorm.normalize import normalize
 from hiernorm.storage.database import Database
 from hiernorm.storage.errors import DatabaseError
 from hiernorm.storage.selection import Selection
+from hiernorm.verification import Verification
 
 __version__ = _version("hiernorm")
 

@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from hiernorm.reference import Float32Array, Float64Array, Int64Array
+from hiernorm.array_types import BoolArray, Float32Array, Float64Array, Int64Array
 
 STEPS = ("cells", "scanned", "sifted", "tightened", "settled")
 """Cells opened; entries whose major was read; survivors of the major scan and of the minor codes;
@@ -81,7 +80,7 @@ class Certificate:
         self.work = {step: work[:, i] for i, step in enumerate(STEPS)}
         self.kth_score = kth_score
         self.skipped_bound = skipped_bound
-        self.exact: npt.NDArray[np.bool_] = (skipped_bound < kth_score) | np.isneginf(skipped_bound)
+        self.exact: BoolArray = (skipped_bound < kth_score) | np.isneginf(skipped_bound)
         with np.errstate(invalid="ignore"):
             self.gap: Float64Array = np.where(self.exact, 0.0, skipped_bound - kth_score)
         self._digest = digest

@@ -8,7 +8,7 @@ import numpy as np
 
 from hiernorm._core import Fit
 from hiernorm._core import Index as CoreIndex
-from hiernorm.reference import Float32Array, Float64Array, Int64Array
+from hiernorm.array_types import Float32Array, Float64Array, Int64Array
 from hiernorm.rotation import Rotation, choose_major, fit_rotation, unit_rows
 
 SAMPLE_VALUES = 1 << 23

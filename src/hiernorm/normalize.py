@@ -7,8 +7,9 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from hiernorm.array_types import Float32Array
 from hiernorm.arrays import as_count, as_float32
-from hiernorm.reference import Float32Array, canonical_norm
+from hiernorm.reference import canonical_norm
 
 
 def normalize(features: npt.ArrayLike, major: int = 16, alpha: float = 1 / 8) -> Float32Array:

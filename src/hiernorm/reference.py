@@ -21,11 +21,10 @@ is taken in one fixed order. Results are ordered by (score descending, id ascend
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-Float32Array = npt.NDArray[np.float32]
-Float64Array = npt.NDArray[np.float64]
-Int64Array = npt.NDArray[np.int64]
+from hiernorm.array_types import Float32Array as Float32Array
+from hiernorm.array_types import Float64Array as Float64Array
+from hiernorm.array_types import Int64Array as Int64Array
 
 LANES = 16
 """Product j of a sum goes to lane j mod 16."""

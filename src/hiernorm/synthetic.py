@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hiernorm.array_types import Float32Array, Int64Array
 from hiernorm.normalize import normalize
-from hiernorm.reference import Float32Array, Int64Array
 
 __all__ = ["Dataset", "hierarchical", "plain"]
 

@@ -8,13 +8,14 @@ from pathlib import Path
 
 import numpy as np
 
+from hiernorm.array_types import UInt8Array
 from hiernorm.reference import Int64Array
 from hiernorm.scenes.views import Variation, draw_view, jitter, lie_inside, transport
 from hiernorm.scenes.writer import SceneWriter
 from hiernorm.vision.frames import Frames
 from hiernorm.vision.keypoints import detect
 from hiernorm.vision.patches import cut_patches, patch_corners
-from hiernorm.vision.photos import UInt8Array, read_grey
+from hiernorm.vision.photos import read_grey
 
 LEAST_SIDE = 96
 """Smaller pictures hold no patch worth having."""

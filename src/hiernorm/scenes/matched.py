@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from hiernorm.array_types import UInt8Array
 from hiernorm.matching import DescriptorSet, match_descriptors
 from hiernorm.models import load_model
 from hiernorm.reference import Int64Array
@@ -17,13 +18,16 @@ from hiernorm.scenes.partners import choose_partners
 from hiernorm.scenes.tracks import keep_apart, link_matches
 from hiernorm.scenes.views import Variation, jitter
 from hiernorm.scenes.writer import SceneWriter
-from hiernorm.vision.description import Description, describe_photo, describe_photo_by_sift
-from hiernorm.vision.description import Recipe as Describing
+from hiernorm.vision.features import (
+    FeatureSettings,
+    PhotoFeatures,
+    describe_photo,
+    describe_photo_by_sift,
+)
 from hiernorm.vision.frames import Frames
-from hiernorm.vision.geometry import agree
-from hiernorm.vision.pairing import places_of
+from hiernorm.vision.geometry import estimate_geometry
 from hiernorm.vision.patches import SIZE, cut_patches, patch_corners
-from hiernorm.vision.photos import UInt8Array, read_grey
+from hiernorm.vision.photos import read_grey
 
 LEAST_INLIERS = 30
 """Photos that agree on fewer matches may agree by chance: they are taken not to overlap."""
@@ -121,13 +125,13 @@ def make_matched_scene(
         return Made(len(photos), points, len(writer))
 
 
-def _make_describer(recipe: TrackRecipe) -> Callable[[Path], Description]:
+def _make_describer(recipe: TrackRecipe) -> Callable[[Path], PhotoFeatures]:
     """What describes a photo as the recipe says."""
     if recipe.descriptor == "sift":
         return lambda photo: describe_photo_by_sift(
             photo, limit=recipe.keypoints, longest_side=recipe.longest_side
         )
-    describing = Describing(
+    describing = FeatureSettings(
         model=recipe.descriptor, limit=recipe.keypoints, longest_side=recipe.longest_side
     )
     model = load_model(recipe.descriptor)
@@ -135,7 +139,7 @@ def _make_describer(recipe: TrackRecipe) -> Callable[[Path], Description]:
 
 
 def _find_tracks(
-    described: Sequence[Description],
+    described: Sequence[PhotoFeatures],
     recipe: TrackRecipe,
     on_step: Callable[[str, int, int], None],
 ) -> list[Int64Array]:
@@ -146,9 +150,9 @@ def _find_tracks(
     matches = {}
     for number, (i, j) in enumerate(couples):
         pairs = match_descriptors(sets[i], sets[j], ratio=recipe.ratio).pairs
-        agreement = agree(
-            places_of(frames[i])[pairs[:, 0]],
-            places_of(frames[j])[pairs[:, 1]],
+        agreement = estimate_geometry(
+            frames[i].centres[pairs[:, 0]],
+            frames[j].centres[pairs[:, 1]],
             geometry=recipe.geometry,
             threshold=recipe.threshold,
         )

@@ -30,7 +30,7 @@ def choose_partners(descriptors: Sequence[Float32Array], partners: int) -> list[
     Examples
     --------
     >>> import numpy as np
-    >>> a, b = np.eye(40, dtype=np.float32)[:20], np.eye(40, dtype=np.float32)[20:]
+    >>> a, b = np.random.default_rng(0).standard_normal((2, 200, 16), np.float32)
     >>> choose_partners([a, b, a, b], 1)
     [(0, 2), (1, 3)]
     """

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from hiernorm.array_types import UInt8Array
 from hiernorm.extras import import_extra
 from hiernorm.reference import Float64Array
 from hiernorm.vision.frames import Frames
-from hiernorm.vision.photos import UInt8Array
 
 BoolArray = npt.NDArray[np.bool_]
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from hiernorm import _core
+from hiernorm.array_types import Float32Array, Float64Array, Int64Array, UInt32Array
 from hiernorm.fitting import choose_fit, majors_of, rotation_of
-from hiernorm.reference import Float32Array, Float64Array, Int64Array
-from hiernorm.settings import Settings
+from hiernorm.progress import AdvanceCallback
+from hiernorm.settings import IndexSettings
 from hiernorm.storage.manifest import FileRecord
 from hiernorm.storage.tensors import TensorWriter
 
@@ -28,16 +28,13 @@ BLOCK, GROUP, TILE, STAGE_BYTES = 16, 4, 2048, 64
 CONE_ENTRIES = (BLOCK, BLOCK**2, BLOCK**3)
 """Entries under one cone, level by level."""
 
-Order = npt.NDArray[np.uint32]
-Progress = Callable[[int], None]
-
 
 def write_segment(
     path: Path,
-    settings: Settings,
+    settings: IndexSettings,
     ids: Int64Array,
     rows: Float32Array,
-    progress: Progress | None = None,
+    progress: AdvanceCallback | None = None,
 ) -> FileRecord:
     """Write the entries, which have been checked, to a new segment file.
 
@@ -94,7 +91,7 @@ def write_segment(
 
 
 def _parts(
-    rows: Float32Array, order: Order | None, first: int, entries: int
+    rows: Float32Array, order: UInt32Array | None, first: int, entries: int
 ) -> Iterator[tuple[int, Float32Array]]:
     """Positions and rows, in the order of the file."""
     for at in range(first, first + entries, PART):
@@ -105,15 +102,13 @@ def _parts(
 class _Coder:
     """The fit of a segment, the order of its entries, and their codes."""
 
-    def __init__(self, settings: Settings, ids: Int64Array, rows: Float32Array) -> None:
+    def __init__(self, settings: IndexSettings, ids: Int64Array, rows: Float32Array) -> None:
         self.fit = choose_fit(rows, settings.major, rotate=settings.rotates, metric=settings.metric)
         self._rotation = rotation_of(self.fit)
-        self._core = _core.Index(
-            settings.dim, settings.metric, "cascade", float(settings.alpha or 0.0), settings.cells
-        )
+        self._core = settings.make_core()
         self._core.set_fit(self.fit)
         self._entries = len(ids)
-        self.order: Order | None = self._core.group(
+        self.order: UInt32Array | None = self._core.group(
             rows, majors_of(self.fit, self._rotation, rows), ids
         )
         self._has_cones = self.order is not None and self._entries >= BLOCK

@@ -12,7 +12,14 @@ import numpy as np
 import numpy.typing as npt
 
 from hiernorm import _core
-from hiernorm.reference import Float32Array, Int64Array
+from hiernorm.array_types import (
+    AnyArray,
+    Float32Array,
+    Float64Array,
+    Int64Array,
+    UInt8Array,
+    UInt32Array,
+)
 from hiernorm.storage import encoding
 from hiernorm.storage.errors import DamagedError, FormatVersionError
 from hiernorm.storage.manifest import FileRecord, Parameters
@@ -59,9 +66,7 @@ class Segment:
         self.rows: Float32Array = self._array("rows", np.float32, (n, d))
         self.ids: Int64Array = self._array("ids", np.int64, (n,))
         self.sorted_ids: Int64Array = self._array("sorted_ids", np.int64, (n,))
-        self.sorted_positions: npt.NDArray[np.uint32] = self._array(
-            "sorted_positions", np.uint32, (n,)
-        )
+        self.sorted_positions: UInt32Array = self._array("sorted_positions", np.uint32, (n,))
         self._like = like
 
     @cached_property
@@ -96,7 +101,7 @@ class Segment:
             raise DamagedError(f"{path} belongs to another database")
         return dict(found)
 
-    def _array(self, name: str, dtype: npt.DTypeLike, shape: tuple[int, ...]) -> npt.NDArray[Any]:
+    def _array(self, name: str, dtype: npt.DTypeLike, shape: tuple[int, ...]) -> AnyArray:
         array = self.file.array(name)
         if array.dtype != dtype or array.shape != shape:
             raise DamagedError(
@@ -137,17 +142,17 @@ class Segment:
         )
         return index
 
-    def _stage(self, name: str, size: int) -> npt.NDArray[np.uint8]:
+    def _stage(self, name: str, size: int) -> UInt8Array:
         self._array(name, np.uint8, (len(self), size))
         return self.file.bytes_from(name, encoding.STAGE_BYTES)
 
-    def _numbers(self, name: str, shape: tuple[int, ...]) -> npt.NDArray[np.float64]:
+    def _numbers(self, name: str, shape: tuple[int, ...]) -> Float64Array:
         array = self._array(name, np.float64, shape)
         if not np.isfinite(array).all():
             raise ValueError(f"{name!r} has values that are not finite")
         return array
 
-    def _cones(self) -> tuple[list[npt.NDArray[np.uint8]], npt.NDArray[np.float64]]:
+    def _cones(self) -> tuple[list[UInt8Array], Float64Array]:
         names = [f"cones_{entries}" for entries in encoding.CONE_ENTRIES]
         return [self.file.bytes_from(name, 0) for name in names], self._numbers("cone_norms", (3,))
 

@@ -1,4 +1,4 @@
-"""The job of the demo: make a scene, describe its patches, find neighbours, judge the result."""
+"""The pipeline of the demo: make a scene, describe its patches, search, measure quality."""
 
 from __future__ import annotations
 
@@ -9,36 +9,35 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
+from hiernorm.array_types import BoolArray, Float32Array, Float64Array, Int64Array, UInt8Array
 from hiernorm.certificate import QueryCertificate
-from hiernorm.demo.engines import Comparison, compare_engines, find_missed
+from hiernorm.demo.engines import EngineComparison, compare_engines, count_missed
 from hiernorm.index import Index
 from hiernorm.learn.measures import bootstrap_fpr95, compute_roc, pair_distances
 from hiernorm.learn.phototour import PhotoTour
 from hiernorm.learn.sift import WINDOW, describe_sift
 from hiernorm.models import Model
-from hiernorm.reference import Float32Array, Float64Array, Int64Array
 from hiernorm.scenes.maker import Recipe, make_scene
 
 K = 5
-"""Neighbours that are searched and shown."""
+"""Number of neighbours that are searched and shown."""
 
 ROUNDS = 200
-"""Of the bootstrap."""
+"""Rounds of the bootstrap."""
 
 EXAMPLES = 8
 MISTAKES = 4
 
 
 @dataclass(frozen=True)
-class Quality:
-    """How well one descriptor tells points apart.
+class DescriptorQuality:
+    """How well a descriptor distinguishes points.
 
     Attributes
     ----------
     name : str
-        Of the descriptor.
+        The name of the descriptor.
     fpr95, low, high : float
         False-positive rate at 95% true positives, and its 95% interval over resampled points.
     false, true : (n,) float64
@@ -58,40 +57,40 @@ class Quality:
 
 @dataclass(frozen=True)
 class Example:
-    """One query and what was found: patches (64, 64) and (k, 64, 64)."""
+    """A query and its neighbours: patches (64, 64) and (k, 64, 64)."""
 
-    query: npt.NDArray[np.uint8]
-    neighbours: npt.NDArray[np.uint8]
+    query: UInt8Array
+    neighbours: UInt8Array
     scores: Float64Array
-    is_right: npt.NDArray[np.bool_]
+    is_right: BoolArray
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """Everything that the demo found out; the page and the terminal only show it.
+class DemoResult:
+    """The results of the demo, for the page and for the terminal.
 
     Attributes
     ----------
     photos : list of Path
-        The photos behind the scene.
+        The photos of the scene.
     points, patches, pairs : int
         Sizes of the scene.
     model : Model
-        What described the patches.
+        The model that described the patches.
     entries, queries : int
         Sizes of the database and of the set of queries.
     comparison : Comparison
-        The engines: same answers, different speeds.
+        The engines: the same answers at different speeds.
     missed : int
-        Queries for which NumPy found a better neighbour: 0, or search is broken.
+        Queries for which NumPy found a better neighbour: 0 unless search is broken.
     qualities : list of Quality
         The model, then SIFT.
     examples, mistakes : list of Example
         Queries whose nearest neighbour shows the same point, and queries where it does not.
     certificate : QueryCertificate
-        Of the first example.
+        The certificate of the first example.
     seconds : dict of str to float
-        What each step took.
+        The time of each step.
     """
 
     photos: list[Path]
@@ -101,9 +100,9 @@ class Outcome:
     model: Model
     entries: int
     queries: int
-    comparison: Comparison
+    comparison: EngineComparison
     missed: int
-    qualities: list[Quality]
+    qualities: list[DescriptorQuality]
     examples: list[Example]
     mistakes: list[Example]
     certificate: QueryCertificate
@@ -113,18 +112,18 @@ class Outcome:
     def phase2_share(self) -> float:
         """Mean share of the entries that the major scan could not rule out.
 
-        Of the paper's algorithm where there is an HN model, else of the cascade.
+        That of the paper's algorithm if the model is an HN model, else that of the cascade.
         """
         return float(self.comparison.engines[0].hits.certificate.phase2_share.mean())
 
     @property
     def speedup(self) -> float:
-        """How many times as fast as exhaustive search the default engine is."""
+        """Speed of the default engine relative to exhaustive search."""
         return self.comparison.exhaustive.seconds / self.comparison.best.seconds
 
 
-class _Clock:
-    """Says what begins, and notes how long it took."""
+class _StepTimer:
+    """Reports each step when it starts, and measures how long it takes."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self.seconds: dict[str, float] = {}
@@ -149,41 +148,41 @@ def run_demo(
     model: Model,
     recipe: Recipe,
     say: Callable[[str], None] = lambda doing: None,
-) -> Outcome:
-    """Do the whole job; one view of every point is a query, the others are the database.
+) -> DemoResult:
+    """Run the demo: one view of every point is a query, the others are the database.
 
     Parameters
     ----------
     photos
-        What the scene is made from.
+        The photos of the scene.
     model
-        What describes the patches.
+        The model that describes the patches.
     recipe
         How the scene is made.
     say
-        Hears what begins.
+        Called with the name of each step when it starts.
     """
-    clock = _Clock(say)
+    timer = _StepTimer(say)
     with tempfile.TemporaryDirectory(prefix="hiernorm-demo-") as folder:
-        clock.step("making the scene")
+        timer.step("making the scene")
         made = make_scene(photos, Path(folder) / "scene", recipe)
         scene = PhotoTour(folder, "scene")
-        # The files go with the folder; what has been read stays.
+        # The folder is removed; these arrays are in memory.
         patches, points, _ = scene.patches, scene.points, scene.pairs
 
-    clock.step("describing the patches")
+    timer.step("describing the patches")
     described = model.describe(patches)
     stored, asked = split_views(points)
 
-    clock.step("searching with every engine")
+    timer.step("searching with every engine")
     comparison = compare_engines(
         described[stored], described[asked], K, major=model.major, alpha=model.alpha
     )
     hits = comparison.best.hits
-    clock.step("checking against NumPy")
-    missed = find_missed(described[stored], described[asked], hits)
+    timer.step("checking against NumPy")
+    missed = count_missed(described[stored], described[asked], hits)
 
-    clock.step("comparing with SIFT")
+    timer.step("comparing with SIFT")
     sift = describe_sift(patches)
     plain = Index(sift.shape[1])
     plain.add(sift[stored])
@@ -191,8 +190,8 @@ def run_demo(
     is_right = points[stored][hits.ids] == points[asked][:, None]
     is_sift_right = points[stored][sift_ids] == points[asked][:, None]
     qualities = [
-        _judge(model.name, described, scene, is_right, recipe.seed),
-        _judge(f"SIFT, {WINDOW} px", sift, scene, is_sift_right, recipe.seed),
+        _measure_quality(model.name, described, scene, is_right, recipe.seed),
+        _measure_quality(f"SIFT, {WINDOW} px", sift, scene, is_sift_right, recipe.seed),
     ]
 
     def show(query: int) -> Example:
@@ -201,7 +200,7 @@ def run_demo(
 
     order = np.random.default_rng(recipe.seed).permutation(len(asked))
     found, wrong = order[is_right[order, 0]], order[~is_right[order, 0]]
-    return Outcome(
+    return DemoResult(
         photos=list(photos),
         points=made.points,
         patches=made.patches,
@@ -215,23 +214,23 @@ def run_demo(
         examples=[show(query) for query in found[:EXAMPLES]],
         mistakes=[show(query) for query in wrong[:MISTAKES]],
         certificate=hits.certificate[int((*found, *wrong)[0])],
-        seconds=clock.stop(),
+        seconds=timer.stop(),
     )
 
 
-def _judge(
+def _measure_quality(
     name: str,
     descriptors: Float32Array,
     scene: PhotoTour,
-    is_right: npt.NDArray[np.bool_],
+    is_right: BoolArray,
     seed: int,
-) -> Quality:
-    """Rates over the scene's pairs, and how many of the queries have their own point first."""
+) -> DescriptorQuality:
+    """Error rates over the pairs of the scene, and how often the nearest is the own point."""
     distances = pair_distances(descriptors, scene.pairs)
     roc = compute_roc(distances, scene.pairs.matching)
     samples = bootstrap_fpr95(distances, scene.pairs, scene.points, ROUNDS, seed)
     low, high = np.percentile(samples, [2.5, 97.5])
-    return Quality(
+    return DescriptorQuality(
         name=name,
         fpr95=roc.fpr95,
         low=float(low),
@@ -243,7 +242,7 @@ def _judge(
 
 
 def split_views(points: Int64Array) -> tuple[Int64Array, Int64Array]:
-    """Positions of the patches to store, and of those to search: the last view of each point.
+    """Positions of the patches in the database, and of the queries: the last view of each point.
 
     Examples
     --------

@@ -1,41 +1,40 @@
-"""Bulk building with Ray Data: embeddings in, shards out, continued where it stopped.
+"""Bulk build with Ray Data: files or a dataset in, a sharded database out.
 
-1. *Split*: tasks read the sources and write one part per shard; what each task wrote is noted.
-2. *Fill*: one task per shard adds the shard's parts to it, as one change.
-3. The manifest of the whole is written: only now there is a database.
+1. *Split*: tasks read the sources and write one part file per shard; the journal records each.
+2. *Fill*: one task per shard adds the part files to it, as one change.
+3. The manifest of the sharded database is written: only now does the database exist.
 
-Each step leaves on the disk what it has done, under names that are noted when it is done: called
-again, :func:`build` skips that, and what a task wrote that died or ran twice is never used.
+An interrupted build is continued by calling :func:`build` again: it skips what the journal records.
+Part files of a task that died or ran twice have no record and are never used.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from hiernorm.arrays import as_count
+from hiernorm.distributed.build_journal import BuildJournal
 from hiernorm.distributed.creation import MOST_SHARDS, prepare_folders
+from hiernorm.distributed.input_splits import describe_sources, first_dim, list_splits
+from hiernorm.distributed.location import Location
 from hiernorm.distributed.manifest import MANIFEST, ShardsManifest, pin_of, shard_name
-from hiernorm.distributed.parts import STAGING, read_parts
-from hiernorm.distributed.places import Place
+from hiernorm.distributed.partition import partition_dataset, partition_files
 from hiernorm.distributed.session import connect
-from hiernorm.distributed.splitting import Notes, split_dataset, split_files
-from hiernorm.distributed.units import describe_sources, first_dim, list_units
+from hiernorm.distributed.staging import STAGING, read_parts
+from hiernorm.progress import BuildProgressCallback
 from hiernorm.storage.database import Database
 from hiernorm.storage.errors import DatabaseError
-from hiernorm.storage.insertion import MOST_ID
+from hiernorm.storage.importer import MOST_ID
 from hiernorm.storage.lock import WriterLock
 from hiernorm.storage.manifest import Parameters, read_manifest
 
 SHARD_LOCK_SECONDS = 60.0
-"""That a task waits for one before it that is about to die."""
-
-Report = Callable[[str, int, "int | None"], None]
-"""Called with the step, the entries done in it, and how many there will be if that is known."""
+"""How long a task waits for a dying one that still holds the lock of its shard."""
 
 
 def build(
@@ -47,17 +46,17 @@ def build(
     alpha: float | None = None,
     metric: str = "ip",
     address: str | None = None,
-    progress: Report | None = None,
+    progress: BuildProgressCallback | None = None,
 ) -> int:
-    """Make a sharded database from files or from a Ray dataset; how many entries it has.
+    """Make a sharded database from files or from a Ray dataset; returns the number of entries.
 
-    Interrupted or failed, it is called again with the same arguments and goes on where it stopped;
-    no entry is lost or there twice. There is no database before the last step.
+    After an interruption or failure, call it again with the same arguments: it continues where it
+    stopped, and no entry is lost or added twice. The database exists after the last step only.
 
     Parameters
     ----------
     path
-        Folder that all nodes see; new, empty, or of a build that was interrupted.
+        Folder that all nodes see: new, empty, or that of an interrupted build.
     source
         The name of a ``.parquet``, ``.npy``, ``.npz`` or ``.safetensors`` file, or a list of names,
         which all nodes see. Vectors are called ``vectors`` (or are the only matrix), ids ``ids``;
@@ -78,7 +77,7 @@ def build(
         of the build that was interrupted.
     """
     as_count("shards", shards, most=MOST_SHARDS)
-    folder = Place(path).folder
+    folder = Location(path).folder
     ray = connect(address)
     report = progress or (lambda *_: None)
     files = None if _is_dataset(source) else _as_files(source)
@@ -94,38 +93,40 @@ def build(
     staging = folder / STAGING
     with WriterLock(folder, 0.0):
         if (folder / MANIFEST).exists():
-            return _finished(folder, staging)
+            return _finish(folder, staging)
         prepare_folders(folder, parameters, shards)
-        notes = Notes(staging, plan)
+        journal = BuildJournal(staging, plan)
         if files is not None:
-            split_files(notes, list_units(files), parameters, shards, report)
+            partition_files(journal, list_splits(files), parameters, shards, report)
         else:
-            split_dataset(notes, source, parameters, shards, report)
-        _fill(ray, folder, notes, shards, report)
+            partition_dataset(journal, source, parameters, shards, report)
+        _fill(ray, folder, journal, shards, report)
         pins = tuple(pin_of(read_manifest(folder / shard_name(s))) for s in range(shards))
-        next_id = min(notes.largest_id + 1, MOST_ID) if notes.entries else 0
+        next_id = min(journal.largest_id + 1, MOST_ID) if journal.entries else 0
         whole = replace(ShardsManifest(parameters, pins), generation=1, next_id=max(next_id, 0))
-        if whole.entries != notes.entries:
+        if whole.entries != journal.entries:
             raise DatabaseError(
-                f"{folder}: {notes.entries} entries were read, the shards have {whole.entries}"
+                f"{folder}: {journal.entries} entries were read, the shards have {whole.entries}"
             )
         whole.write(folder)
         shutil.rmtree(staging, ignore_errors=True)
     return whole.entries
 
 
-def _finished(folder: Path, staging: Path) -> int:
-    """A build that was interrupted after its last step; any other database is not ours."""
-    if not Notes.are_in(staging):
+def _finish(folder: Path, staging: Path) -> int:
+    """Finish a build that was interrupted after its last step; any other database is an error."""
+    if not BuildJournal.exists(staging):
         raise FileExistsError(f"{folder} is a database already: choose another folder")
     shutil.rmtree(staging, ignore_errors=True)
-    return Place(folder).read_shards().entries
+    return Location(folder).read_manifest().entries
 
 
-def _fill(ray: Any, folder: Path, notes: Notes, shards: int, report: Report) -> None:
+def _fill(
+    ray: Any, folder: Path, journal: BuildJournal, shards: int, report: BuildProgressCallback
+) -> None:
     fill = ray.remote(fill_shard)
     waiting = [
-        fill.remote(str(folder), shard, notes.parts.get(shard, [])) for shard in range(shards)
+        fill.remote(str(folder), shard, journal.parts.get(shard, [])) for shard in range(shards)
     ]
     done = 0
     while waiting:
@@ -134,11 +135,11 @@ def _fill(ray: Any, folder: Path, notes: Notes, shards: int, report: Report) -> 
             done += sum(ray.get(ready))
         except ray.exceptions.RayTaskError as error:
             raise error.cause from None
-        report("fill", done, notes.entries)
+        report("fill", done, journal.entries)
 
 
 def fill_shard(folder: str, shard: int, names: list[str]) -> int:
-    """Add all parts to a shard, unless they are there; how many entries it has."""
+    """Add all part files to a shard unless that is done; returns its number of entries."""
     path = Path(folder) / shard_name(shard)
     db = Database.open(path, lock_timeout=SHARD_LOCK_SECONDS)
     if db.generation == 0 and names:

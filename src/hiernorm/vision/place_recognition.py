@@ -1,4 +1,4 @@
-"""Location: which photos of a collection show the same place as another photo."""
+"""Place recognition: which photos of a collection show the same place as another photo."""
 
 from __future__ import annotations
 
@@ -6,18 +6,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hiernorm.reference import Int64Array
+from hiernorm._deprecation import renamed_attribute
+from hiernorm.array_types import Int64Array
 from hiernorm.vision.collection import Collection
-from hiernorm.vision.description import Description
-from hiernorm.vision.pairing import Pairing, pair_photos
+from hiernorm.vision.features import PhotoFeatures
+from hiernorm.vision.photo_match import PhotoMatch, match_photos
 
 NEIGHBOURS = 5
-"""Exact nearest neighbours that each descriptor votes for."""
+"""Votes per descriptor: its exact nearest neighbours."""
 CANDIDATES = 10
-"""Photos with the most votes, which are verified geometrically."""
+"""Number of photos, by votes, that are verified geometrically."""
 CONVINCING, SHARE = 15, 0.25
-"""A photo is said to show the place from this many inliers on, if they are this share of its
-matches: among some hundred matches of unrelated photos, chance agrees with about one in six."""
+"""Inliers of a photo that shows the place: at least this many, and this share of its matches.
+Among some hundred matches of unrelated photos, about one in six agrees by chance."""
 
 
 @dataclass(frozen=True)
@@ -32,24 +33,25 @@ class Candidate:
         Descriptors of the query that have one of their nearest neighbours in it.
     inliers
         Matches that agree with one epipolar geometry.
-    pairing
-        The matches themselves.
+    match
+        The matches and their geometry.
     """
 
     photo: int
     votes: int
     inliers: int
-    pairing: Pairing
+    match: PhotoMatch
+    pairing = renamed_attribute("pairing", "match")
 
     @property
     def convincing(self) -> bool:
-        """Whether more matches agree than chance would bring about."""
-        return self.inliers >= max(CONVINCING, SHARE * len(self.pairing.matches))
+        """Whether more matches agree than by chance."""
+        return self.inliers >= max(CONVINCING, SHARE * len(self.match.matches))
 
 
 def locate(
     collection: Collection,
-    query: Description,
+    query: PhotoFeatures,
     *,
     neighbours: int = NEIGHBOURS,
     candidates: int = CANDIDATES,
@@ -59,22 +61,21 @@ def locate(
     """Find the photos that show what ``query`` shows, the best first.
 
     Every descriptor of the query votes for the photos of its exact nearest neighbours; the photos
-    with the most votes are matched with the query. Those where more matches agree than chance would
-    bring about come first, by their number; the others follow by votes, since among them the number
-    of matches that agree is chance.
+    with the most votes are matched with the query. Convincing photos come first, by inliers. The
+    others follow by votes, since their number of inliers is chance.
 
     Parameters
     ----------
     collection
-        Where to look.
+        The photos to search.
     query
         The photo, described as the collection's photos were.
     neighbours, candidates
-        How many votes a descriptor has, and how many photos are verified.
+        Votes per descriptor, and the number of photos that are verified.
     leave_out
-        Number of a photo of the collection that must not be found, such as the query itself.
+        Number of a photo of the collection to leave out, such as the query itself.
     threads
-        Of search and matching.
+        Threads of search and matching.
     """
     ids = collection.ids
     if leave_out is not None:
@@ -92,16 +93,16 @@ def locate(
             break
         of_photo, frames = collection.keypoints_of(int(photo))
         size = collection.photos[photo]
-        other = Description(
+        other = PhotoFeatures(
             size.width, size.height, frames, collection.database.reconstruct(of_photo)
         )
-        pairing = pair_photos(query, other, geometry="fundamental", threads=threads)
-        found.append(Candidate(int(photo), int(votes[photo]), pairing.agreement.count, pairing))
-    return rank(found)
+        match = match_photos(query, other, geometry="fundamental", threads=threads)
+        found.append(Candidate(int(photo), int(votes[photo]), match.geometry.count, match))
+    return rank_candidates(found)
 
 
-def rank(candidates: list[Candidate]) -> list[Candidate]:
-    """The convincing ones by inliers, then the others by votes."""
+def rank_candidates(candidates: list[Candidate]) -> list[Candidate]:
+    """Convincing candidates by inliers, then the others by votes."""
 
     def order(c: Candidate) -> tuple[int, ...]:
         if c.convincing:

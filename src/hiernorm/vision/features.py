@@ -1,4 +1,4 @@
-"""Description of a photo: its keypoints and their descriptors."""
+"""Features of a photo: its keypoints and their descriptors."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ from pathlib import Path
 
 import numpy as np
 
+from hiernorm._deprecation import renamed_parameter
+from hiernorm.array_types import Float32Array, UInt8Array
 from hiernorm.extras import import_extra
 from hiernorm.models import Model, load_model
-from hiernorm.reference import Float32Array
 from hiernorm.vision.frames import Frames
 from hiernorm.vision.keypoints import DETECTORS, detect
 from hiernorm.vision.patches import cut_patches
-from hiernorm.vision.photos import UInt8Array, read_grey
+from hiernorm.vision.photos import read_grey
 
 
 @dataclass(frozen=True)
-class Recipe:
-    """How photos are described.
+class FeatureSettings:
+    """How the features of photos are extracted.
 
     Attributes
     ----------
@@ -27,9 +28,9 @@ class Recipe:
     detector
         One of :data:`hiernorm.vision.keypoints.DETECTORS`.
     limit
-        Keypoints of a photo, the strongest ones.
+        Maximum number of keypoints per photo; the strongest are kept.
     longest_side
-        Larger photos are reduced to this many pixels first; places are those of the full photo.
+        Larger photos are reduced to this many pixels first; positions refer to the full photo.
     """
 
     model: str = "hn16"
@@ -48,8 +49,8 @@ class Recipe:
 
 
 @dataclass(frozen=True)
-class Description:
-    """What is known of a photo: its size in pixels, n keypoints and descriptors ``(n, d)``."""
+class PhotoFeatures:
+    """The size of a photo in pixels, its n keypoints and their descriptors ``(n, d)``."""
 
     width: int
     height: int
@@ -57,31 +58,34 @@ class Description:
     descriptors: Float32Array
 
 
-def describe_photo(file: Path | str, recipe: Recipe, model: Model | None = None) -> Description:
+@renamed_parameter("recipe", "settings")
+def describe_photo(
+    file: Path | str, settings: FeatureSettings, model: Model | None = None
+) -> PhotoFeatures:
     """Find the keypoints of a photo and describe their patches.
 
     Parameters
     ----------
     file
         The photo.
-    recipe
-        How.
+    settings
+        How the features are extracted.
     model
-        The loaded model of the recipe, so that many photos need not load it again.
+        The loaded model of the settings, so that many photos need not load it again.
     """
-    return describe_grey(read_grey(Path(file)), recipe, model or load_model(recipe.model))
+    return describe_grey(read_grey(Path(file)), settings, model or load_model(settings.model))
 
 
-def describe_grey(image: UInt8Array, recipe: Recipe, model: Model) -> Description:
+def describe_grey(image: UInt8Array, settings: FeatureSettings, model: Model) -> PhotoFeatures:
     """Describe a grey image, (height, width) uint8, by a loaded model."""
     height, width = image.shape
-    small, factor = reduced(image, recipe.longest_side)
-    frames = detect(small, limit=recipe.limit, detector=recipe.detector)
+    small, factor = reduce_image(image, settings.longest_side)
+    frames = detect(small, limit=settings.limit, detector=settings.detector)
     descriptors = model.describe(cut_patches(small, frames))
-    return Description(width, height, _enlarged(frames, factor), descriptors)
+    return PhotoFeatures(width, height, _enlarged(frames, factor), descriptors)
 
 
-def describe_photo_by_sift(file: Path | str, *, limit: int, longest_side: int) -> Description:
+def describe_photo_by_sift(file: Path | str, *, limit: int, longest_side: int) -> PhotoFeatures:
     """Find the keypoints of a photo and describe them by OpenCV's SIFT, as unit vectors.
 
     Parameters
@@ -89,12 +93,12 @@ def describe_photo_by_sift(file: Path | str, *, limit: int, longest_side: int) -
     file
         The photo.
     limit, longest_side
-        As in :class:`Recipe`.
+        As in :class:`FeatureSettings`.
     """
     cv2 = import_extra("cv2", "vision")
     image = read_grey(Path(file))
     height, width = image.shape
-    small, factor = reduced(image, longest_side)
+    small, factor = reduce_image(image, longest_side)
     frames = detect(small, limit=limit)
     keypoints = [
         cv2.KeyPoint(float(x), float(y), float(2 * sigma), float(np.rad2deg(angle) % 360))
@@ -105,7 +109,7 @@ def describe_photo_by_sift(file: Path | str, *, limit: int, longest_side: int) -
         _, rows = cv2.SIFT_create().compute(small, keypoints)
     lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))[:, np.newaxis]
     units = (rows / np.maximum(lengths, 1e-12)).astype(np.float32)
-    return Description(width, height, _enlarged(frames, factor), units)
+    return PhotoFeatures(width, height, _enlarged(frames, factor), units)
 
 
 def _enlarged(frames: Frames, factor: float) -> Frames:
@@ -115,13 +119,13 @@ def _enlarged(frames: Frames, factor: float) -> Frames:
     return Frames(x, y, frames.sigma * factor, frames.angle)
 
 
-def reduced(image: UInt8Array, longest_side: int) -> tuple[UInt8Array, float]:
-    """The image with no side longer than ``longest_side``, and the factor back to its size.
+def reduce_image(image: UInt8Array, longest_side: int) -> tuple[UInt8Array, float]:
+    """Reduce an image to ``longest_side``; returns it and the factor back to the full size.
 
     Examples
     --------
     >>> import numpy as np
-    >>> small, factor = reduced(np.zeros((300, 400), np.uint8), 200)
+    >>> small, factor = reduce_image(np.zeros((300, 400), np.uint8), 200)
     >>> small.shape, factor
     ((150, 200), 2.0)
     """

@@ -1,4 +1,4 @@
-"""The writer: changes under the lock, from the newest generation to the next one."""
+"""The writer of a database: changes under the lock, one generation each; new folders."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hiernorm import _core
-from hiernorm.reference import Int64Array
-from hiernorm.settings import Settings
-from hiernorm.storage import files
+from hiernorm import _files
+from hiernorm.array_types import Int64Array
+from hiernorm.progress import ProgressCallback
+from hiernorm.settings import IndexSettings
 from hiernorm.storage.errors import DatabaseError
-from hiernorm.storage.insertion import Insertion, Report
+from hiernorm.storage.importer import Importer
 from hiernorm.storage.lock import LOCK, WriterLock
 from hiernorm.storage.manifest import MANIFEST, Manifest, Parameters, is_ours, read_manifest
-from hiernorm.storage.spool import Spool
+from hiernorm.storage.spill_buffer import SpillBuffer
 from hiernorm.storage.state import State, open_state
 from hiernorm.storage.tombstones import write_tombstones
 from hiernorm.storage.transaction import Transaction, remove_leftovers
 
 
-class Writer:
-    """Makes changes to the database in ``path``; one at a time, also among threads.
+class DatabaseWriter:
+    """Makes changes to the database in ``path``, one at a time, also among threads.
 
-    ``finish`` is what is done with a transaction that succeeds.
+    ``finish`` is called with every transaction that succeeds.
     """
 
     def __init__(
@@ -41,23 +41,20 @@ class Writer:
         self._path = path
         self._lock_timeout = lock_timeout
         self._finish = finish
-        self._turn = threading.Lock()
+        self._change_lock = threading.Lock()
         self._parameters = read_manifest(path).parameters
-        settings = self.settings(None)
-        self.like = _core.Index(
-            settings.dim, settings.metric, "cascade", float(settings.alpha or 0.0), settings.cells
-        )
+        self.like = self.settings(None).make_core()
 
-    def settings(self, threads: int | None) -> Settings:
-        """What the database was created with."""
+    def settings(self, threads: int | None) -> IndexSettings:
+        """The parameters of the database."""
         return self._parameters.settings(threads)
 
     @contextmanager
     def _transaction(self, state: State) -> Iterator[Transaction]:
-        """A transaction on the newest generation; whoever gets it commits."""
+        """Yields a transaction on the newest generation, which the caller commits."""
         with (
-            self._turn,
-            self._explained() as before,
+            self._change_lock,
+            self._explained_errors() as before,
             WriterLock(self._path, self._lock_timeout),
         ):
             base = open_state(self._path, self.like, state)
@@ -69,15 +66,15 @@ class Writer:
                 raise
 
     def _clean_up(self, base: State) -> None:
-        """Remove what a change that failed has written; if it cannot be done now, it can wait."""
+        """Remove what a failed change has written; if that fails too, the next change does it."""
         with suppress(OSError, DatabaseError):
             remove_leftovers(self._path, open_state(self._path, self.like, base))
 
     @contextmanager
-    def _explained(self) -> Iterator[list[int]]:
-        """Say of an error of the disk what it means for the database.
+    def _explained_errors(self) -> Iterator[list[int]]:
+        """Add to a disk error whether the database has changed.
 
-        Yields a list for the generation from which the change sets out.
+        Yields a list that takes the generation before the change.
         """
         before: list[int] = []
         try:
@@ -101,16 +98,16 @@ class Writer:
         state: State,
         x: Any,
         ids: npt.ArrayLike | None,
-        report: Report | None,
+        progress: ProgressCallback | None,
         *,
         replace: bool,
     ) -> tuple[int, State]:
-        """Add vectors, or replace; how many, and the state it leads to."""
+        """Add or replace entries; returns how many, and the new state."""
         with self._transaction(state) as transaction:
             dim = self._parameters.dim
-            insertion = Insertion(transaction, self.like, dim, replace)
-            with Spool(self._path, dim) as spool:
-                count = insertion.run(x, ids, spool, report)
+            importer = Importer(transaction, self.like, dim, replace)
+            with SpillBuffer(self._path, dim) as buffer:
+                count = importer.run(x, ids, buffer, progress)
             return count, self._finish(transaction) if count else transaction.base
 
     def delete(self, state: State, ids: Int64Array, ignore_missing: bool) -> State:
@@ -121,8 +118,8 @@ class Writer:
                 raise KeyError(f"id {ids[int(np.argmin(found))]} is not in the database")
             return self._finish(transaction) if found.any() else transaction.base
 
-    def compact(self, state: State, report: Report | None) -> State:
-        """Write all live entries anew."""
+    def compact(self, state: State, progress: ProgressCallback | None) -> State:
+        """Rewrite all live entries in as few segments as possible."""
         with self._transaction(state) as transaction:
             if all(view.bits is None for view in transaction.base.views) and (
                 len(transaction.parts) <= -(-len(transaction.base) // transaction.most_entries)
@@ -130,13 +127,13 @@ class Writer:
                 return transaction.base
             total, done = len(transaction.base), 0
 
-            def progress(entries: int) -> None:
+            def advance(entries: int) -> None:
                 nonlocal done
                 done += entries
-                if report is not None:
-                    report(done, total)
+                if progress is not None:
+                    progress(done, total)
 
-            transaction.rewrite(progress)
+            transaction.rewrite(advance)
             return self._finish(transaction)
 
 
@@ -150,24 +147,24 @@ def create_folder(
 
 
 def write_snapshot(state: State, folder: Path) -> None:
-    """Copy a generation to a new folder, from the mapped files: they may have been removed."""
+    """Copy a generation to a new folder, from its mapped files: their names may be gone."""
     _write_new(folder, state.manifest, state)
 
 
 def _write_new(folder: Path, manifest: Manifest, state: State | None = None) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with WriterLock(folder, 0.0):
-        # What an interrupted call leaves behind is no reason to refuse; the manifest comes last.
+        # Files of an interrupted call are removed; the manifest is written last.
         found = {entry.name for entry in folder.iterdir()} - {LOCK}
         if not all(is_ours(name) for name in found):
             what = "is a database already" if MANIFEST in found else "is not empty"
             raise FileExistsError(f"{folder} {what}: choose another folder")
         for name in found:
-            files.remove_file(folder / name)
+            _files.remove_file(folder / name)
         for view in () if state is None else state.views:
             view.segment.file.copy_to(folder / view.record.data.file)
             if view.record.tombstones is not None:
                 write_tombstones(folder / view.record.tombstones.file, view.mask())
-        files.sync_folder(folder)
+        _files.sync_folder(folder)
         manifest.write(folder)
-        files.sync_folder(folder.parent)
+        _files.sync_folder(folder.parent)

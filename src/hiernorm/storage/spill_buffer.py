@@ -1,4 +1,4 @@
-"""Entries on their way into a segment: in memory while they are few, in a file when many."""
+"""A buffer of entries for a segment that spills to a file when it outgrows memory."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from types import TracebackType
 
 import numpy as np
 
-from hiernorm.reference import Float32Array, Int64Array
-from hiernorm.storage import files
-from hiernorm.storage.manifest import SPOOL
+from hiernorm import _files
+from hiernorm.array_types import Float32Array, Int64Array
+from hiernorm.storage.manifest import SPILL_FILE
 
 MEMORY_BYTES = 1 << 26
-"""Rows beyond this go to a file."""
+"""Bytes of rows that are kept in memory."""
 
 
-class Spool:
-    """Appends entries and shows all of them as two arrays; removes its file when it is left."""
+class SpillBuffer:
+    """Collects entries and gives all of them as two arrays; removes its file on exit."""
 
     def __init__(self, folder: Path, dim: int) -> None:
         self._folder = folder
@@ -27,10 +27,10 @@ class Spool:
         self._rows: list[Float32Array] = []
         self._path: Path | None = None
         self._descriptor = -1
-        self._spooled = 0
-        self._waiting = 0
+        self._spilled = 0
+        self._in_memory = 0
 
-    def __enter__(self) -> Spool:
+    def __enter__(self) -> SpillBuffer:
         return self
 
     def __exit__(
@@ -39,29 +39,29 @@ class Spool:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._forget_file()
+        self._remove_file()
 
     def __len__(self) -> int:
-        return self._spooled + self._waiting
+        return self._spilled + self._in_memory
 
     def append(self, ids: Int64Array, rows: Float32Array) -> None:
-        """Take in entries; the arrays must not change afterwards."""
+        """Append entries; the arrays must not change afterwards."""
         self._ids.append(ids)
         self._rows.append(rows)
-        self._waiting += len(ids)
-        if self._waiting * self._dim * 4 > MEMORY_BYTES:
+        self._in_memory += len(ids)
+        if self._in_memory * self._dim * 4 > MEMORY_BYTES:
             self._spill()
 
     def _spill(self) -> None:
         if self._path is None:
-            descriptor, name = tempfile.mkstemp(SPOOL[1], SPOOL[0], self._folder)
+            descriptor, name = tempfile.mkstemp(SPILL_FILE[1], SPILL_FILE[0], self._folder)
             self._descriptor, self._path = descriptor, Path(name)
         for rows in self._rows:
             data = np.ascontiguousarray(rows).reshape(-1).view(np.uint8).data
-            files.write_at(self._descriptor, self._spooled * self._dim * 4, data)
-            self._spooled += len(rows)
+            _files.write_at(self._descriptor, self._spilled * self._dim * 4, data)
+            self._spilled += len(rows)
         self._rows = []
-        self._waiting = 0
+        self._in_memory = 0
 
     @property
     def ids(self) -> Int64Array:
@@ -78,20 +78,20 @@ class Spool:
                 empty = np.empty((0, self._dim), np.float32)
                 self._rows = [np.concatenate(self._rows) if self._rows else empty]
             return self._rows[0]
-        if self._waiting:
+        if self._in_memory:
             self._spill()
-        return np.memmap(self._path, np.float32, "r", shape=(self._spooled, self._dim))
+        return np.memmap(self._path, np.float32, "r", shape=(self._spilled, self._dim))
 
     def drop(self, count: int) -> None:
-        """Forget the first ``count`` entries; the others are few and go back to memory."""
+        """Remove the first ``count`` entries; the few others go back to memory."""
         self._ids = [self.ids[count:].copy()]
         self._rows = [np.array(self.rows[count:])]
-        self._forget_file()
-        self._waiting = len(self._ids[0])
+        self._remove_file()
+        self._in_memory = len(self._ids[0])
 
-    def _forget_file(self) -> None:
+    def _remove_file(self) -> None:
         if self._path is not None:
             os.close(self._descriptor)
-            files.remove_file(self._path)
+            _files.remove_file(self._path)
         self._path = None
-        self._spooled = 0
+        self._spilled = 0

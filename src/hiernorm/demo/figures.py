@@ -1,4 +1,4 @@
-"""Drawings for the page: patches and photos as data URIs, curves and bars as SVG."""
+"""Figures of the page: patches and photos as data URIs, curves and bars as SVG."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
+from hiernorm.array_types import Float64Array, UInt8Array
 from hiernorm.certificate import QueryCertificate
-from hiernorm.demo.job import Quality
+from hiernorm.demo.pipeline import DescriptorQuality
 from hiernorm.extras import import_extra
-from hiernorm.reference import Float64Array
-from hiernorm.vision.photos import UInt8Array, read_grey
+from hiernorm.vision.photos import read_grey
 
 LEAST_RATE = 1e-4
 """Left end of the logarithmic axis of false positives."""
@@ -24,12 +24,12 @@ LEAST_TRUE = 0.8
 
 
 def embed_patch(patch: UInt8Array) -> str:
-    """A patch as the address of an ``img``, without loss."""
+    """A patch as a PNG data URI."""
     return _data_uri(patch, ".png", "image/png")
 
 
 def embed_photo(file: Path, height: int = 96) -> str:
-    """A photo as the address of an ``img``, small."""
+    """A small version of a photo as a JPEG data URI."""
     cv2 = import_extra("cv2", "vision")
     grey = read_grey(file)
     width = max(1, round(grey.shape[1] * height / grey.shape[0]))
@@ -43,7 +43,7 @@ def _data_uri(image: UInt8Array, suffix: str, kind: str) -> str:
     return f"data:{kind};base64,{base64.b64encode(content.tobytes()).decode()}"
 
 
-def draw_roc(qualities: Sequence[Quality]) -> str:
+def draw_roc(qualities: Sequence[DescriptorQuality]) -> str:
     """The ROC curves: false positives on a logarithmic axis, true ones from 80%."""
     left, top, width, height = 46, 30, 420, 250
     decades = round(-math.log10(LEAST_RATE))
@@ -90,7 +90,7 @@ def _text(x: float, y: float, anchor: str, words: str) -> str:
 
 
 def draw_funnel(record: QueryCertificate) -> str:
-    """What each step of a search left over, as bars on a logarithmic scale."""
+    """The entries that remain after each step of a search, as bars on a logarithmic scale."""
     steps = (
         ("in the database", record.entries),
         ("left by the major", record.sifted),
@@ -109,7 +109,7 @@ def draw_funnel(record: QueryCertificate) -> str:
 
 
 def _thin(false: Float64Array, true: Float64Array) -> list[tuple[float, float]]:
-    """The part of a curve that the axes show, in steps that a reader can see."""
+    """The visible part of a curve, at a limited number of points."""
     marks = np.geomspace(LEAST_RATE, 1, 300)
     rows = np.unique(np.searchsorted(false, marks, side="right") - 1)
     rows = rows[true[rows] >= LEAST_TRUE]

@@ -1,4 +1,4 @@
-"""Where shards are: folders that all nodes see, or URIs, of which each node keeps copies."""
+"""Locations of sharded databases: a folder that all nodes see, or a URI that each node copies."""
 
 from __future__ import annotations
 
@@ -9,20 +9,24 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from hiernorm import _files
 from hiernorm.distributed.manifest import MANIFEST as SHARDS_MANIFEST
-from hiernorm.distributed.manifest import ShardsManifest, parse_shards
+from hiernorm.distributed.manifest import ShardsManifest, parse_shards_manifest
 from hiernorm.extras import import_extra
-from hiernorm.storage import files
 from hiernorm.storage.errors import DatabaseError, NotADatabaseError
 from hiernorm.storage.lock import WriterLock
 from hiernorm.storage.manifest import MANIFEST, PREPARED, Manifest, parse_manifest
 from hiernorm.storage.transaction import remove_files_but
 
 COPY_TIMEOUT = 3600.0
-"""Seconds that an actor waits for another one of its node that copies the same shard."""
+"""Seconds that an actor waits while another actor of its node copies the same shard."""
 
 
-class Place:
+COPY_BYTES = 1 << 22
+"""Bytes that are copied at a time."""
+
+
+class Location:
     """A folder of files, by path or by URI (``s3://...``, read with pyarrow)."""
 
     def __init__(self, path_or_uri: str | os.PathLike[str]) -> None:
@@ -42,7 +46,7 @@ class Place:
 
     @property
     def folder(self) -> Path:
-        """The folder, if it is one that can be written to."""
+        """The folder; DatabaseError if the location is read-only."""
         if self._remote is not None:
             raise DatabaseError(
                 f"{self.name} can be searched, not changed: change the database in a folder and "
@@ -64,20 +68,19 @@ class Place:
         return data
 
     def copy(self, name: str, to: Path) -> None:
-        """Copy a file to this machine: there as a whole or not at all."""
-        half = to.with_name(to.name + ".copy")
-        if self._remote is None:
-            shutil.copyfile(self._path / name, half)
-        else:
+        """Copy a file to this machine; a partial copy never has the name ``to``."""
+        with _files.replacing(to, durable=False, alone=True) as fresh:
+            if self._remote is None:
+                shutil.copyfile(self._path / name, fresh)
+                return
             with (
                 self._remote.open_input_stream((self._path / name).as_posix()) as stream,
-                half.open("wb") as out,
+                fresh.open("wb") as out,
             ):
-                shutil.copyfileobj(stream, out, 1 << 22)
-        os.replace(half, to)
+                shutil.copyfileobj(stream, out, COPY_BYTES)
 
-    def read_shards(self) -> ShardsManifest:
-        """The manifest of the whole, as it is now."""
+    def read_manifest(self) -> ShardsManifest:
+        """The newest manifest of the sharded database."""
         try:
             data = self.read(SHARDS_MANIFEST)
         except (FileNotFoundError, NotADirectoryError):
@@ -85,41 +88,41 @@ class Place:
                 f"{self.name} has no {SHARDS_MANIFEST}: not a sharded database; "
                 "ShardedDatabase.create makes one"
             ) from None
-        return parse_shards(data, f"{self.name}/{SHARDS_MANIFEST}")
+        return parse_shards_manifest(data, f"{self.name}/{SHARDS_MANIFEST}")
 
 
-def copy_shard(place: Place, shard: str, sha256: str, local: Path) -> Path:
-    """The folder of a shard's copy on this machine, brought to the generation of ``sha256``.
+def copy_shard(location: Location, shard: str, sha256: str, local: Path) -> Path:
+    """Bring the copy of a shard on this machine to the generation of ``sha256``; its folder.
 
-    Files never change, so only those are copied that are not there yet. Where ``sha256`` is no
-    longer there, the newest generation is copied: whoever opens the copy will notice.
+    Files never change, so only missing files are copied. If the generation no longer exists, the
+    newest one is copied, and opening it raises StaleGenerationError.
     """
-    folder = local / f"{hashlib.sha256(place.name.encode()).hexdigest()[:16]}-{shard}"
+    folder = local / f"{hashlib.sha256(location.name.encode()).hexdigest()[:16]}-{shard}"
     folder.mkdir(parents=True, exist_ok=True)
     with WriterLock(folder, COPY_TIMEOUT):
         while True:
-            manifest = _wanted(place, shard, sha256)
+            manifest = _find_manifest(location, shard, sha256)
             try:
                 for name in sorted(manifest.file_names()):
                     if not (folder / name).exists():
-                        place.copy(f"{shard}/{name}", folder / name)
+                        location.copy(f"{shard}/{name}", folder / name)
             except FileNotFoundError:
-                if _wanted(place, shard, sha256) == manifest:
+                if _find_manifest(location, shard, sha256) == manifest:
                     raise
                 continue
             break
-        files.replace_file(folder / MANIFEST, manifest.to_bytes())
+        _files.replace_file(folder / MANIFEST, manifest.to_bytes())
         remove_files_but(folder, manifest.file_names())
     return folder
 
 
-def _wanted(place: Place, shard: str, sha256: str) -> Manifest:
-    path = Path(place.name) / shard / MANIFEST
-    newest = parse_manifest(place.read(f"{shard}/{MANIFEST}"), path)
+def _find_manifest(location: Location, shard: str, sha256: str) -> Manifest:
+    path = Path(location.name) / shard / MANIFEST
+    newest = parse_manifest(location.read(f"{shard}/{MANIFEST}"), path)
     if newest.digest == sha256:
         return newest
     try:
-        prepared = parse_manifest(place.read(f"{shard}/{PREPARED}"), path.with_name(PREPARED))
+        prepared = parse_manifest(location.read(f"{shard}/{PREPARED}"), path.with_name(PREPARED))
     except FileNotFoundError:
-        return parse_manifest(place.read(f"{shard}/{MANIFEST}"), path)
+        return parse_manifest(location.read(f"{shard}/{MANIFEST}"), path)
     return prepared if prepared.digest == sha256 else newest

@@ -1,4 +1,4 @@
-"""Answers of the explorer: what is in a collection, and the neighbours of a keypoint, as JSON."""
+"""The data of the explorer: a collection and the neighbours of its keypoints, as JSON."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from typing import Any
 
 import numpy as np
 
+from hiernorm.array_types import Float32Array, UInt8Array
 from hiernorm.extras import import_extra
-from hiernorm.reference import Float32Array
 from hiernorm.vision.collection import Collection
-from hiernorm.vision.description import reduced
 from hiernorm.vision.drawing import read_colour
+from hiernorm.vision.features import reduce_image
 from hiernorm.vision.frames import Frames
 from hiernorm.vision.patches import cut_patches
-from hiernorm.vision.photos import UInt8Array, read_grey
+from hiernorm.vision.photos import read_grey
 
 SAMPLE = 20_000
-"""Descriptors whose scores make the curve of all scores; the hits themselves are exact."""
+"""Descriptors whose scores make the curve of all scores; the hits are exact."""
 CURVE_POINTS = 120
 LONGEST_SIDE = 1600
-"""Pixels of a photo as the page shows it."""
-MOST_NEIGHBOURS = 100
+"""Maximum size of a photo on the page in pixels."""
+MAX_NEIGHBOURS = 100
 CACHED_PHOTOS = 8
 
 
 class Explorer:
-    """Answers questions about a collection; knows photos and keypoints by number only.
+    """Reads a collection for the page; photos and keypoints are named by number only.
 
-    Nothing that is asked is ever a path. A photo is read only if it still has the content that was
-    described, so the table of a collection cannot make the explorer show other files.
+    No request contains a path. A photo is read only if it still has the content that was described,
+    so the table of a collection cannot make the explorer show other files.
     """
 
     def __init__(self, collection: Collection) -> None:
@@ -49,7 +49,7 @@ class Explorer:
         keypoints = dict(zip(numbers.tolist(), counts.tolist(), strict=True))
         return {
             "name": self.collection.path.name,
-            "model": self.collection.recipe.model,
+            "model": self.collection.settings.model,
             "entries": len(self.collection.ids),
             "photos": [
                 {
@@ -64,7 +64,7 @@ class Explorer:
         }
 
     def keypoints(self, number: int) -> dict[str, Any]:
-        """Places, scales and angles of a photo's keypoints; KeyError if there is no such photo."""
+        """Positions, scales and angles of the keypoints of a photo; KeyError for a wrong number."""
         self._check(number)
         ids, frames = self.collection.keypoints_of(number)
         return {
@@ -83,9 +83,9 @@ class Explorer:
         key
             Id of the keypoint.
         k
-            How many.
+            Number of neighbours.
         others_only
-            Leave out the keypoint's own photo.
+            Leave out the photo of the keypoint.
         """
         collection = self.collection
         asked = np.array([key], np.int64)
@@ -151,7 +151,7 @@ class Explorer:
     def photo(self, number: int) -> bytes:
         """A photo as JPEG; KeyError if there is no such photo, ValueError if it has changed."""
         self._check_content(number)
-        small, _ = reduced(read_colour(self.collection.file_of(number)), LONGEST_SIDE)
+        small, _ = reduce_image(read_colour(self.collection.file_of(number)), LONGEST_SIDE)
         return _encode(".jpg", small)
 
     def patch(self, key: int) -> bytes:
@@ -172,7 +172,7 @@ class Explorer:
         """The photo as it was described."""
         self._check_content(number)
         grey = read_grey(self.collection.file_of(number))
-        return reduced(grey, self.collection.recipe.longest_side)
+        return reduce_image(grey, self.collection.settings.longest_side)
 
     def _check(self, number: int) -> None:
         if not 0 <= number < len(self.collection):

@@ -1,4 +1,4 @@
-"""Entries on their way to a shard, in files that any node can read."""
+"""The staging area: entries for each shard in part files, which any node can read."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from pathlib import Path
 
 import numpy as np
 
+from hiernorm.array_types import Float32Array, Int64Array
 from hiernorm.distributed.manifest import shard_name
 from hiernorm.distributed.placement import split_by_shard
-from hiernorm.reference import Float32Array, Int64Array
-from hiernorm.storage.exporting import export_entries
+from hiernorm.storage.exporter import export_entries
 from hiernorm.storage.sources import read_pieces
 
 STAGING = "staging"
-"""Folder of the parts of a change or of a build that is under way."""
+"""Folder of the part files of a change or build in progress."""
 
 
 def write_parts(
     folder: Path, ids: Int64Array, rows: Float32Array, shards: int
 ) -> dict[int, tuple[str, int]]:
-    """Write entries to one new file per shard; its name in ``folder`` and its entries.
+    """Write entries to one new part file per shard; returns its name and its number of entries.
 
-    Names are never used twice: what a task wrote that died, or ran again, is not mistaken for what
-    was asked for; whoever asked keeps the names that were returned.
+    Names are never used twice. Files of a task that died, or that ran twice, are therefore not
+    mistaken for the files whose names were returned.
     """
     written = {}
     for shard, at in split_by_shard(ids, shards).items():
@@ -37,7 +37,7 @@ def write_parts(
 
 
 def read_parts(folder: Path, names: list[str]) -> Iterator[tuple[Int64Array, Float32Array]]:
-    """The entries of parts, one piece after the other."""
+    """The entries of part files, one piece after the other."""
     for name in names:
         for rows, ids in read_pieces(folder / name):
             if ids is None:

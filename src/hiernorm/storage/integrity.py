@@ -1,4 +1,4 @@
-"""``verify``: every digest, and every promise that one file makes about another."""
+"""The integrity check: every digest, and every reference from one file to another."""
 
 from __future__ import annotations
 
@@ -11,30 +11,28 @@ from hiernorm import _core
 from hiernorm.storage.errors import DatabaseError
 from hiernorm.storage.manifest import Manifest, read_manifest
 from hiernorm.storage.segment import Segment, map_file
-from hiernorm.storage.state import View, open_view
+from hiernorm.storage.state import SegmentView, open_view
 from hiernorm.storage.tensors import TensorFile
 
 ROWS_AT_A_TIME = 1 << 16
 
 
 def find_damage(folder: Path, like: _core.Index, manifest: Manifest | None = None) -> Iterator[str]:
-    """What is wrong with a generation on the disk, in words; nothing if all is well.
+    """Describe the damage of a generation on the disk, one text each.
 
-    The newest generation, unless another ``manifest`` is given.
-
-    Everything is read: the files are opened anew, whatever is mapped already.
+    Reads all files of the newest generation, or of ``manifest``, and opens them again.
     """
     try:
         manifest = manifest or read_manifest(folder)
     except DatabaseError as error:
         yield str(error)
         return
-    views: list[View] = []
+    views: list[SegmentView] = []
     for record in manifest.segments:
         try:
             view = open_view(folder, record, manifest, like, {})
             files = [view.segment.file]
-            view.segment.index  # noqa: B018  (what a search would refuse)
+            view.segment.index  # noqa: B018  (as a search does)
             if record.tombstones is not None:
                 files.append(map_file(folder, record.tombstones))
         except (DatabaseError, OSError) as error:
@@ -42,7 +40,7 @@ def find_damage(folder: Path, like: _core.Index, manifest: Manifest | None = Non
             continue
         damage = [text for file in files for text in _wrong_tensors(file)]
         yield from damage
-        # Tables that are not what was written would only repeat it in other words.
+        # Damaged tables would only report the same damage again.
         if not damage:
             yield from _wrong_entries(view.segment, like)
             views.append(view)
@@ -80,7 +78,7 @@ def _wrong_entries(segment: Segment, like: _core.Index) -> Iterator[str]:
             yield f"{path}, from position {first}: {error}"
 
 
-def _repeated_ids(views: list[View]) -> Iterator[str]:
+def _repeated_ids(views: list[SegmentView]) -> Iterator[str]:
     if len(views) < 2:
         return
     ids = np.sort(np.concatenate([view.live_ids() for view in views]))

@@ -1,33 +1,34 @@
-"""Entries out to files that other tools read, in pieces: memory does not grow with them."""
+"""The exporter: entries to files that other tools read, piece by piece."""
 
 from __future__ import annotations
 
-import os
 import zipfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
-import numpy.typing as npt
 
+from hiernorm._files import replacing
+from hiernorm.array_types import AnyArray, Float32Array, Int64Array
 from hiernorm.extras import import_extra
-from hiernorm.reference import Float32Array, Int64Array
-from hiernorm.storage.files import remove_file
-from hiernorm.storage.insertion import Report
+from hiernorm.progress import ProgressCallback
 from hiernorm.storage.tensors import TensorWriter
 
 Entries = Iterator[tuple[Int64Array, Float32Array]]
 
 
 def export_entries(
-    path: Path, ids: Int64Array, dim: int, entries: Entries, report: Report | None = None
+    path: Path,
+    ids: Int64Array,
+    dim: int,
+    entries: Entries,
+    progress: ProgressCallback | None = None,
 ) -> list[Path]:
-    """Write ``ids`` and their rows, which ``entries`` brings in the same order.
+    """Write ``ids`` and their rows, which ``entries`` yields in the same order.
 
-    ``.npz``, ``.safetensors`` and ``.parquet`` hold ``vectors`` and ``ids``; ``.npy`` holds the
-    vectors, and the ids go to a second file, ``<name>.ids.npy``. A file is there when it is whole.
+    ``.npz``, ``.safetensors`` and ``.parquet`` hold ``vectors`` and ``ids``. A ``.npy`` file holds
+    the vectors, and ``<name>.ids.npy`` the ids. A file appears when it is complete.
 
     Returns
     -------
@@ -42,13 +43,13 @@ def export_entries(
     writer = writers.get(path.suffix.lower())
     if writer is None:
         raise ValueError(f"{path}: vectors are written to {', '.join(writers)}")
-    return writer(path, ids, dim, _reported(entries, len(ids), report))
+    return writer(path, ids, dim, _with_progress(entries, len(ids), progress))
 
 
-def write_arrays(path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-    """Write a few arrays in memory, the answers of a search, to one file."""
+def write_arrays(path: Path, arrays: Mapping[str, AnyArray]) -> None:
+    """Write a few arrays, such as the answers of a search, to one file."""
     suffix = path.suffix.lower()
-    with _replacing(path) as fresh:
+    with replacing(path) as fresh:
         if suffix == ".npz":
             with fresh.open("wb") as file:
                 np.savez(file, **arrays)  # type: ignore[arg-type]
@@ -71,26 +72,13 @@ def write_arrays(path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
             raise ValueError(f"{path}: answers are written to .npz, .safetensors, .parquet")
 
 
-@contextmanager
-def _replacing(path: Path) -> Iterator[Path]:
-    """A name to write to; it becomes ``path`` when the block ends well."""
-    fresh = path.with_name(path.name + ".new")
-    remove_file(fresh)
-    try:
-        yield fresh
-    except BaseException:
-        remove_file(fresh)
-        raise
-    os.replace(fresh, path)
-
-
-def _reported(entries: Entries, total: int, report: Report | None) -> Entries:
+def _with_progress(entries: Entries, total: int, progress: ProgressCallback | None) -> Entries:
     done = 0
     for ids, rows in entries:
         yield ids, rows
         done += len(ids)
-        if report is not None:
-            report(done, total)
+        if progress is not None:
+            progress(done, total)
 
 
 def _write_header(file: IO[bytes], dtype: str, shape: tuple[int, ...]) -> None:
@@ -100,7 +88,7 @@ def _write_header(file: IO[bytes], dtype: str, shape: tuple[int, ...]) -> None:
 
 def _write_npy(path: Path, ids: Int64Array, dim: int, entries: Entries) -> list[Path]:
     beside = path.with_name(f"{path.stem}.ids.npy")
-    with _replacing(beside) as fresh_ids, _replacing(path) as fresh:
+    with replacing(beside) as fresh_ids, replacing(path) as fresh:
         with fresh_ids.open("wb") as file:
             np.save(file, ids)
         with fresh.open("wb") as file:
@@ -111,7 +99,7 @@ def _write_npy(path: Path, ids: Int64Array, dim: int, entries: Entries) -> list[
 
 
 def _write_npz(path: Path, ids: Int64Array, dim: int, entries: Entries) -> list[Path]:
-    with _replacing(path) as fresh, zipfile.ZipFile(fresh, "w", zipfile.ZIP_STORED) as archive:
+    with replacing(path) as fresh, zipfile.ZipFile(fresh, "w", zipfile.ZIP_STORED) as archive:
         with archive.open("ids.npy", "w", force_zip64=True) as member:
             _write_header(member, "<i8", ids.shape)
             member.write(ids.astype("<i8", copy=False).tobytes())
@@ -123,7 +111,7 @@ def _write_npz(path: Path, ids: Int64Array, dim: int, entries: Entries) -> list[
 
 
 def _write_safetensors(path: Path, ids: Int64Array, dim: int, entries: Entries) -> list[Path]:
-    with _replacing(path) as fresh:
+    with replacing(path) as fresh:
         tensors = {"ids": ("I64", ids.shape), "vectors": ("F32", (len(ids), dim))}
         writer = TensorWriter(fresh, tensors, {})
         try:
@@ -140,7 +128,7 @@ def _write_parquet(path: Path, ids: Int64Array, dim: int, entries: Entries) -> l
     arrow = import_extra("pyarrow", extra="parquet")
     parquet = import_extra("pyarrow.parquet", extra="parquet")
     schema = arrow.schema([("ids", arrow.int64()), ("vectors", arrow.list_(arrow.float32(), dim))])
-    with _replacing(path) as fresh, parquet.ParquetWriter(fresh, schema) as writer:
+    with replacing(path) as fresh, parquet.ParquetWriter(fresh, schema) as writer:
         for piece_ids, rows in entries:
             lists = arrow.FixedSizeListArray.from_arrays(rows.ravel(), dim)
             writer.write_table(arrow.table([arrow.array(piece_ids), lists], schema=schema))

@@ -1,9 +1,9 @@
-"""A change of many shards: all of it, or nothing.
+"""The writer of a sharded database: a two-phase commit over the shards that a change concerns.
 
-Under the lock of the whole: every shard concerned prepares its next generation; then the manifest
-of the whole is replaced, which is the change; then the shards publish it. Whatever dies before the
-manifest is replaced has changed nothing; whatever dies after it leaves work that the next change
-does first, and that readers do not depend on.
+Under the lock of the sharded database, every shard concerned prepares its next generation. Then the
+manifest of the sharded database is replaced, which commits the change. Then the shards publish it.
+A process that dies before the manifest is replaced has changed nothing. One that dies after it
+leaves work that the next change does first and that readers do not depend on.
 """
 
 from __future__ import annotations
@@ -19,81 +19,84 @@ import numpy as np
 import numpy.typing as npt
 
 from hiernorm import _core
+from hiernorm.array_types import BoolArray, Float32Array, Int64Array
 from hiernorm.arrays import as_ids, as_rows
-from hiernorm.distributed.crew import Crew
+from hiernorm.distributed.actor_pool import ActorPool
 from hiernorm.distributed.errors import ShardsMissingError
+from hiernorm.distributed.location import Location
 from hiernorm.distributed.manifest import ShardsManifest
-from hiernorm.distributed.parts import STAGING, write_parts
 from hiernorm.distributed.placement import split_by_shard
-from hiernorm.distributed.places import Place
-from hiernorm.distributed.server import Change
-from hiernorm.reference import Float32Array, Int64Array
+from hiernorm.distributed.server import ShardChange
+from hiernorm.distributed.staging import STAGING, write_parts
+from hiernorm.progress import ProgressCallback
 from hiernorm.storage.errors import DatabaseError
-from hiernorm.storage.insertion import MOST_ID, Report
+from hiernorm.storage.importer import MOST_ID
 from hiernorm.storage.lock import WriterLock
 from hiernorm.storage.sources import as_array, count_rows, is_source, read_pieces
 
 PUBLISH_SECONDS = 10.0
-"""That a change waits for shards to publish it: it has happened, they may do so later."""
+"""How long a change waits for shards to publish it: it is committed, they may do so later."""
 
 
-class Changes:
-    """Makes changes, one at a time."""
+class ShardedWriter:
+    """Makes changes to all shards, one at a time."""
 
-    def __init__(self, place: Place, crew: Crew, like: _core.Index, deadline: float) -> None:
-        self._place = place
-        self._crew = crew
+    def __init__(
+        self, location: Location, actor_pool: ActorPool, like: _core.Index, deadline: float
+    ) -> None:
+        self._location = location
+        self._actor_pool = actor_pool
         self._like = like
         self._deadline = deadline
 
     @contextmanager
     def begin(self, lock_timeout: float) -> Iterator[ShardsManifest]:
-        """The newest generation, while nobody else changes it."""
-        with WriterLock(self._place.folder, lock_timeout):
-            self._clear()
+        """Hold the lock; yields the manifest of the newest generation."""
+        with WriterLock(self._location.folder, lock_timeout):
+            self._remove_staging()
             try:
-                yield self._place.read_shards()
+                yield self._location.read_manifest()
             finally:
-                self._clear()
+                self._remove_staging()
 
-    def _clear(self) -> None:
-        shutil.rmtree(self._place.folder / STAGING, ignore_errors=True)
+    def _remove_staging(self) -> None:
+        shutil.rmtree(self._location.folder / STAGING, ignore_errors=True)
 
     def insert(
         self,
         base: ShardsManifest,
         x: Any,
         ids: npt.ArrayLike | None,
-        report: Report | None,
+        progress: ProgressCallback | None,
         *,
         replacing: bool,
     ) -> tuple[int, ShardsManifest]:
-        """Add or replace entries; how many, and the generation it leads to."""
+        """Add or replace entries; returns how many, and the new manifest."""
         kind = "upsert" if replacing else "insert"
         x = as_array(x)
         if not is_source(x):
             rows = as_rows("vectors", x, base.parameters.dim)
             checked, next_id = self._checked(base, rows, ids, base.next_id, kind)
             changes = {
-                shard: Change(kind, checked[at], rows[at])
+                shard: ShardChange(kind, checked[at], rows[at])
                 for shard, at in split_by_shard(checked, base.shards).items()
             }
             changed = self.apply(base, changes, next_id)
-            if report is not None:
-                report(len(rows), len(rows))
+            if progress is not None:
+                progress(len(rows), len(rows))
             return len(rows), changed
-        return self._insert_pieces(base, x, None if ids is None else as_ids(ids), report, kind)
+        return self._insert_pieces(base, x, None if ids is None else as_ids(ids), progress, kind)
 
     def _insert_pieces(
         self,
         base: ShardsManifest,
         source: Any,
         given: Int64Array | None,
-        report: Report | None,
+        progress: ProgressCallback | None,
         kind: str,
     ) -> tuple[int, ShardsManifest]:
-        """Sources larger than memory go by files."""
-        folder = self._place.folder / STAGING
+        """Insert a source that may be larger than memory, by part files in the staging area."""
+        folder = self._location.folder / STAGING
         names: dict[int, list[str]] = {}
         total, taken, next_id = count_rows(source), 0, base.next_id
         for x, piece_ids in read_pieces(source):
@@ -104,12 +107,12 @@ class Changes:
             for shard, (name, _) in write_parts(folder, checked, rows, base.shards).items():
                 names.setdefault(shard, []).append(name)
             taken += len(rows)
-            if report is not None:
-                report(taken, total)
+            if progress is not None:
+                progress(taken, total)
         if given is not None and len(given) != taken:
             raise ValueError(f"{taken} vectors need {taken} ids, got {len(given)}")
         changes = {
-            shard: Change(kind, folder=str(folder), names=tuple(parts))
+            shard: ShardChange(kind, folder=str(folder), names=tuple(parts))
             for shard, parts in names.items()
         }
         return taken, self.apply(base, changes, next_id)
@@ -122,7 +125,7 @@ class Changes:
         next_id: int,
         kind: str,
     ) -> tuple[Int64Array, int]:
-        """Ids of acceptable rows, and the one that follows; as one database would say it."""
+        """Check rows and ids with the errors of a single database; returns ids and the next id."""
         if given is None:
             if next_id + len(rows) > MOST_ID:
                 raise ValueError("the ids that follow the largest do not fit int64: give ids")
@@ -144,13 +147,13 @@ class Changes:
         last = min(int(ids.max()) + 1, MOST_ID) if len(ids) else next_id
         return ids, max(next_id, last)
 
-    def holds(self, base: ShardsManifest, ids: Int64Array) -> npt.NDArray[np.bool_]:
+    def holds(self, base: ShardsManifest, ids: Int64Array) -> BoolArray:
         """Which of ``ids`` are in the database."""
-        places = split_by_shard(ids, base.shards)
-        asked = {shard: (base.pins[shard], ids[at]) for shard, at in places.items()}
+        positions = split_by_shard(ids, base.shards)
+        arguments = {shard: (base.pins[shard], ids[at]) for shard, at in positions.items()}
         found = np.zeros(len(ids), np.bool_)
-        for shard, answer in self.call(base, "holds", asked).items():
-            found[places[shard]] = answer
+        for shard, answer in self.call(base, "holds", arguments).items():
+            found[positions[shard]] = answer
         return found
 
     def delete(self, base: ShardsManifest, ids: Int64Array, ignore_missing: bool) -> ShardsManifest:
@@ -159,47 +162,49 @@ class Changes:
         if not found.all() and not ignore_missing:
             raise KeyError(f"id {ids[int(np.argmin(found))]} is not in the database")
         ids = ids[found]
-        places = split_by_shard(ids, base.shards)
-        changes = {shard: Change("delete", ids[at]) for shard, at in places.items()}
+        positions = split_by_shard(ids, base.shards)
+        changes = {shard: ShardChange("delete", ids[at]) for shard, at in positions.items()}
         return self.apply(base, changes, base.next_id)
 
     def compact(self, base: ShardsManifest) -> ShardsManifest:
-        """Write all live entries anew."""
-        changes = {shard: Change("compact") for shard in range(base.shards)}
+        """Rewrite all live entries in as few segments as possible."""
+        changes = {shard: ShardChange("compact") for shard in range(base.shards)}
         return self.apply(base, changes, base.next_id)
 
     def apply(
-        self, base: ShardsManifest, changes: Mapping[int, Change], next_id: int
+        self, base: ShardsManifest, changes: Mapping[int, ShardChange], next_id: int
     ) -> ShardsManifest:
-        """Make all changes; the generation they lead to."""
-        asked = {shard: (base.pins[shard], change) for shard, change in changes.items()}
+        """Commit changes of shards; returns the new manifest."""
+        arguments = {shard: (base.pins[shard], change) for shard, change in changes.items()}
         try:
             pins = list(base.pins)
-            for shard, pin in self.call(base, "prepare", asked).items():
+            for shard, pin in self.call(base, "prepare", arguments).items():
                 pins[shard] = pin
             changed = replace(base, pins=tuple(pins))
             if changed == base:
                 return base
             changed = replace(changed, generation=base.generation + 1, next_id=next_id)
-            changed.write(self._place.folder)
+            changed.write(self._location.folder)
         except BaseException:
             with suppress(DatabaseError, OSError):
-                # The manifest tells what holds: it may have been replaced before the error.
-                self._settle(self._place.read_shards(), list(changes))
+                # The manifest decides: it may have been replaced before the error.
+                self._resolve(self._location.read_manifest(), list(changes))
             raise
         with suppress(DatabaseError, OSError):
-            self._settle(changed, list(changes))
+            self._resolve(changed, list(changes))
         return changed
 
-    def _settle(self, manifest: ShardsManifest, shards: list[int]) -> None:
-        until = time.monotonic() + PUBLISH_SECONDS
-        self._crew.call("settle", {shard: (manifest.pins[shard],) for shard in shards}, until)
+    def _resolve(self, manifest: ShardsManifest, shards: list[int]) -> None:
+        deadline = time.monotonic() + PUBLISH_SECONDS
+        self._actor_pool.call(
+            "resolve", {shard: (manifest.pins[shard],) for shard in shards}, deadline
+        )
 
     def call(
-        self, base: ShardsManifest, method: str, asked: Mapping[int, tuple[Any, ...]]
+        self, base: ShardsManifest, method: str, arguments: Mapping[int, tuple[Any, ...]]
     ) -> dict[int, Any]:
-        """Call a method of shards that must all answer."""
-        replies = self._crew.call(method, asked, time.monotonic() + self._deadline)
+        """Call a method of some shards; ShardsMissingError unless all of them answer."""
+        replies = self._actor_pool.call(method, arguments, time.monotonic() + self._deadline)
         if replies.missing:
             raise ShardsMissingError(replies.missing, base.shards, self._deadline)
         return replies.answers
