@@ -15,7 +15,7 @@ pytest.importorskip("torch", reason="needs hiernorm[train]")
 pytest.importorskip("onnxruntime", reason="needs hiernorm[vision]")
 pytest.importorskip("skimage", reason="needs hiernorm[vision]")
 
-from hiernorm.scenes.embedded import embedded_photos
+from hiernorm.learn.scenes.embedded import embedded_photos
 
 SCRIPTS = Path(__file__).parents[1] / "benchmarks"
 PHOTOS = 6

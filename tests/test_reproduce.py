@@ -25,6 +25,8 @@ import hiernorm.reproduce
 from hiernorm.learn.network import HNHardNet
 from hiernorm.learn.phototour import PhotoTour
 from hiernorm.learn.rotate import embed_all, rotate_network
+from hiernorm.learn.scenes.embedded import embedded_photos
+from hiernorm.learn.scenes.writer import SceneWriter
 from hiernorm.reference import algorithm_1
 from hiernorm.reproduce.databases import Warehouse
 from hiernorm.reproduce.holdout import split_scene
@@ -35,8 +37,6 @@ from hiernorm.reproduce.sizes import SMOKE
 from hiernorm.reproduce.sources import photo_source, scene_source, turned_source
 from hiernorm.reproduce.store import Store
 from hiernorm.reproduce.variants import Workshop
-from hiernorm.scenes.embedded import embedded_photos
-from hiernorm.scenes.writer import SceneWriter
 from hiernorm.vision import cut_patches, detect, read_grey
 
 SIZE = replace(SMOKE, entries=400, section_entries=200, queries=20, more_queries=30)

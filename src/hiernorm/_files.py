@@ -115,6 +115,13 @@ def replacing(path: Path, *, durable: bool = True, alone: bool = False) -> Itera
         sync_folder(path.parent)
 
 
+def write_atomically(path: Path, content: bytes) -> None:
+    """Make ``content`` the contents of ``path``, durably; its folder is made if it is missing."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as fresh:
+        fresh.write_bytes(content)
+
+
 def _fixed_name(path: Path) -> Path:
     return path.with_name(path.name + ".new")
 

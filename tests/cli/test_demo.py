@@ -19,7 +19,7 @@ pytest.importorskip("sklearn", reason="needs hiernorm[demo]")
 from click.testing import CliRunner
 
 import hiernorm.demo
-import hiernorm.scenes
+import hiernorm.learn.scenes
 import hiernorm.vision
 from hiernorm import synthetic
 from hiernorm.cli.app import app
@@ -28,8 +28,8 @@ from hiernorm.demo.engines import DisagreementError, compare_engines, count_miss
 from hiernorm.demo.page import render_page
 from hiernorm.demo.pipeline import K, run_demo, split_views
 from hiernorm.learn.phototour import PhotoTour
-from hiernorm.scenes.embedded import embedded_photos
-from hiernorm.scenes.maker import Recipe, make_scene
+from hiernorm.learn.scenes.embedded import embedded_photos
+from hiernorm.learn.scenes.maker import Recipe, make_scene
 
 PHOTOS = embedded_photos()[2:5]
 RECIPE = Recipe(points=40, views=5)

@@ -17,6 +17,7 @@ import pytest
 import torch
 from click.testing import CliRunner
 
+from hiernorm._files import write_atomically
 from hiernorm.cli.app import app
 from hiernorm.learn import (
     PatchSet,
@@ -27,7 +28,6 @@ from hiernorm.learn import (
     load_weights,
     train_network,
 )
-from hiernorm.learn.checkpoint import write_atomically
 from hiernorm.learn.run import STATE
 from hiernorm.learn.train import LOG, MODEL, learning_rate
 from patch_scenes import write_scene

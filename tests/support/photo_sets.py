@@ -7,7 +7,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from hiernorm.scenes.embedded import embedded_photos
+from hiernorm.learn.scenes.embedded import embedded_photos
 from hiernorm.vision.features import FeatureSettings
 
 RECIPE = FeatureSettings(limit=150)

@@ -18,8 +18,8 @@ from hiernorm.cli.options import MODEL, PATH
 from hiernorm.demo.engines import EngineComparison, compare_engines
 from hiernorm.demo.page import render_page
 from hiernorm.demo.pipeline import DemoResult, K, run_demo
-from hiernorm.scenes.embedded import embedded_photos
-from hiernorm.scenes.maker import Recipe
+from hiernorm.learn.scenes.embedded import embedded_photos
+from hiernorm.learn.scenes.maker import Recipe
 from hiernorm.vision.photos import list_photos
 
 POINTS = 500

@@ -16,9 +16,9 @@ from hiernorm.demo.engines import EngineComparison, compare_engines, count_misse
 from hiernorm.index import Index
 from hiernorm.learn.measures import bootstrap_fpr95, compute_roc, pair_distances
 from hiernorm.learn.phototour import PhotoTour
+from hiernorm.learn.scenes.maker import Recipe, make_scene
 from hiernorm.learn.sift import WINDOW, describe_sift
 from hiernorm.models import Model
-from hiernorm.scenes.maker import Recipe, make_scene
 
 K = 5
 """Number of neighbours that are searched and shown."""

@@ -7,9 +7,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from hiernorm.array_types import Float64Array
 from hiernorm.learn.network import DIM, PatchNetwork
-
-Float64Array = npt.NDArray[np.float64]
 
 RIDGE = 3.0
 """Added to the variance within points, in units of its mean. Without it LDA prefers directions in

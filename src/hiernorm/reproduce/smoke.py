@@ -5,8 +5,8 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from hiernorm.scenes.embedded import embedded_photos
-from hiernorm.scenes.maker import Recipe, make_scene
+from hiernorm.learn.scenes.embedded import embedded_photos
+from hiernorm.learn.scenes.maker import Recipe, make_scene
 
 SCENES = ("one", "two", "three")
 """Names: one to train on, two to test on."""

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hiernorm.extras import import_extra
-from hiernorm.scenes.archives import ARCHIVES, Archive
-from hiernorm.scenes.transfer import OnBytes, Transfer
+from hiernorm.learn.scenes.archives import ARCHIVES, Archive
+from hiernorm.learn.scenes.transfer import OnBytes, Transfer
 
 PINS = "SHA256SUMS"
 """Digests of archives without a published one, as of their first download; beside the data, in

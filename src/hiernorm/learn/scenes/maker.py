@@ -8,10 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from hiernorm.array_types import UInt8Array
-from hiernorm.reference import Int64Array
-from hiernorm.scenes.views import Variation, draw_view, jitter, lie_inside, transport
-from hiernorm.scenes.writer import SceneWriter
+from hiernorm.array_types import Int64Array, UInt8Array
+from hiernorm.learn.scenes.views import Variation, draw_view, jitter, lie_inside, transport
+from hiernorm.learn.scenes.writer import SceneWriter
 from hiernorm.vision.frames import Frames
 from hiernorm.vision.keypoints import detect
 from hiernorm.vision.patches import cut_patches, patch_corners
@@ -87,7 +86,7 @@ def make_scene(
     Examples
     --------
     >>> import tempfile
-    >>> from hiernorm.scenes.embedded import embedded_photos
+    >>> from hiernorm.learn.scenes.embedded import embedded_photos
     >>> out = Path(tempfile.mkdtemp()) / "coins.zip"
     >>> made = make_scene(embedded_photos()[5:6], out, Recipe(points=20, views=3))
     >>> made.points, made.patches

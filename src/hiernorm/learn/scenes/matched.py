@@ -9,15 +9,14 @@ from pathlib import Path
 
 import numpy as np
 
-from hiernorm.array_types import UInt8Array
+from hiernorm.array_types import Int64Array, UInt8Array
+from hiernorm.learn.scenes.maker import LEAST_DISTANCE, Made
+from hiernorm.learn.scenes.partners import choose_partners
+from hiernorm.learn.scenes.tracks import keep_apart, link_matches
+from hiernorm.learn.scenes.views import Variation, jitter
+from hiernorm.learn.scenes.writer import SceneWriter
 from hiernorm.matching import DescriptorSet, match_descriptors
 from hiernorm.models import load_model
-from hiernorm.reference import Int64Array
-from hiernorm.scenes.maker import LEAST_DISTANCE, Made
-from hiernorm.scenes.partners import choose_partners
-from hiernorm.scenes.tracks import keep_apart, link_matches
-from hiernorm.scenes.views import Variation, jitter
-from hiernorm.scenes.writer import SceneWriter
 from hiernorm.vision.features import (
     FeatureSettings,
     PhotoFeatures,
@@ -58,7 +57,8 @@ class TrackRecipe:
     threshold : float
         How many pixels a match may be off.
     pairs, seed, variation
-        As in :class:`hiernorm.scenes.maker.Recipe`; of the variation, only the detector's noise.
+        As in :class:`hiernorm.learn.scenes.maker.Recipe`; of the variation, only the noise of the
+        detector.
     """
 
     descriptor: str = "sift"

@@ -7,8 +7,8 @@ from itertools import combinations
 
 import numpy as np
 
+from hiernorm.array_types import Float32Array
 from hiernorm.index import Index
-from hiernorm.reference import Float32Array
 
 VOTERS = 500
 """Keypoints of a photo that vote, and that can be voted for: the strongest."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hiernorm.reference import Int64Array
+from hiernorm.array_types import Int64Array
 from hiernorm.vision.frames import Frames
 
 

@@ -5,14 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from hiernorm.array_types import UInt8Array
+from hiernorm.array_types import BoolArray, Float64Array, UInt8Array
 from hiernorm.extras import import_extra
-from hiernorm.reference import Float64Array
 from hiernorm.vision.frames import Frames
-
-BoolArray = npt.NDArray[np.bool_]
 
 _OVERSAMPLING = 2
 

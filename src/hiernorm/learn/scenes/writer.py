@@ -13,11 +13,10 @@ from typing import Protocol
 
 import numpy as np
 
-from hiernorm.array_types import UInt8Array
+from hiernorm.array_types import Int64Array, UInt8Array
 from hiernorm.learn.bitmap import encode_bitmap
 from hiernorm.learn.pairs import make_pairs
 from hiernorm.learn.phototour import GRID, PATCH
-from hiernorm.reference import Int64Array
 from hiernorm.vision.frames import Frames
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
