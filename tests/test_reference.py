@@ -19,7 +19,7 @@ from support import assert_same_bits, canonical_error, exact_dot, hn_rows, rando
 MODULES = [
     module.name
     for module in pkgutil.iter_modules(hiernorm.__path__, "hiernorm.")
-    if module.name not in ("hiernorm._core", "hiernorm.bench", "hiernorm.cli")
+    if module.name not in ("hiernorm._core", "hiernorm.cli")
 ]
 
 

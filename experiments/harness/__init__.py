@@ -1,11 +1,12 @@
-"""The benchmark behind `hiernorm bench`: our engines beside their peers, in one process.
+"""What all experiments share.
 
-Three steps, each a module of its own:
+    points, conditions   what is searched, and how: (K, alpha), groups, threads
+    methods              one wrapper per method: hiernorm, FAISS, hnswlib, USearch, NumPy
+    timing, comparison   interleaved rounds; build, prove agreement, find recall, time
+    machine, records     where a run was made; the one schema of results, and the store that resumes
+    patches              patches of scenes and photos, and the cache of their features
+    page, progress       tables and reports as Markdown and HTML; a bar on stderr
 
-    run      cases -> data -> built methods -> the rows of a report   (cases, data, methods)
-    measure  interleaved timings of one group of methods              (measure, conditions)
-    render   a report read back from JSON -> tables and a picture     (render, picture, goals)
-
-The report (`report`) is all that passes from the first two to the third: whatever a table or
-picture shows can be drawn again from the JSON file alone.
+Run, measure and render are three steps: a run writes records, and whatever a table or picture shows
+can be drawn again from the records alone.
 """

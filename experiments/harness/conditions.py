@@ -1,16 +1,41 @@
-"""The conditions of a measurement: thread counts of every library, and the path FAISS takes."""
+"""The conditions of a measurement: how queries arrive, thread counts, and the path FAISS takes."""
 
 from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
-from hiernorm.bench.cases import Manner
+Manner = Literal["calls", "single", "batch"]
+"""How queries reach a method.
+
+calls   one Python call per query
+single  all queries in one call, each searched by itself
+batch   all queries in one call, work shared between them as the method likes
+"""
 
 ALWAYS_BLAS = 0
 NEVER_BLAS = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Group:
+    """One way of searching, in which all methods take turns."""
+
+    manner: Manner
+    k: int
+    threads: int
+
+    @property
+    def name(self) -> str:
+        """For example `single k=1, 1 thread`."""
+        return f"{self.manner} k={self.k}, {self.threads} thread{'s' * (self.threads > 1)}"
+
+
+SINGLE = Group("single", k=1, threads=1)
+"""How the paper searches: single queries, the nearest neighbour, one thread."""
 
 
 def import_optional(name: str) -> Any | None:
@@ -30,7 +55,7 @@ def hold(threads: int, manner: Manner) -> Iterator[None]:
     """
     threadpoolctl = import_optional("threadpoolctl")
     if threadpoolctl is None:
-        raise RuntimeError("the benchmark needs threadpoolctl: pip install 'hiernorm[bench]'")
+        raise RuntimeError("the experiments need threadpoolctl: pip install 'hiernorm[bench]'")
     faiss = import_optional("faiss")
     with threadpoolctl.threadpool_limits(limits=threads):
         if faiss is None:

@@ -1,4 +1,4 @@
-"""A description of the machine and the software of a run, for its report."""
+"""Where a run was made: the machine, its load, versions and commit."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import platform
 import subprocess
 import time
-from datetime import datetime, timezone
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -34,8 +34,9 @@ LIBRARIES = (
 )
 
 
+@cache
 def describe_machine() -> dict[str, Any]:
-    """Describe processor, caches, instruction set, versions, commit and date."""
+    """Describe processor, caches, instruction set and system, once per process."""
     return {
         "cpu": _cpu_model(),
         "cores": os.cpu_count(),
@@ -44,12 +45,14 @@ def describe_machine() -> dict[str, Any]:
         "copy_gb_per_s": {str(size): copy_roof(size) for size in COPY_SIZES},
         "isa": hiernorm.isa(),
         "system": platform.platform(),
-        "python": platform.python_version(),
-        "hiernorm": hiernorm.__version__,
-        "libraries": {name: _version(name) for name in LIBRARIES},
-        "commit": _commit(),
-        "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
     }
+
+
+@cache
+def list_versions() -> dict[str, str | None]:
+    """Versions of Python, of hiernorm and of the libraries; None where one is not installed."""
+    own = {"python": platform.python_version(), "hiernorm": hiernorm.__version__}
+    return {**own, **{name: _version(name) for name in LIBRARIES}}
 
 
 def copy_roof(size: int, rounds: int = 9) -> float:
@@ -63,20 +66,25 @@ def copy_roof(size: int, rounds: int = 9) -> float:
     return round(size / min(times) / 1e9, 1)
 
 
-class Bystanders:
+class LoadWatch:
     """Watches how much of the processors other processes take while a run lasts."""
 
     def __init__(self) -> None:
         self._start = _busy_and_total()
         self._own_start = time.process_time()
 
-    def share(self) -> float | None:
+    def other_processes(self) -> float | None:
         """Share of all processor time since the start that others took; None if unknown."""
         now = _busy_and_total()
         if self._start is None or now is None or now[1] <= self._start[1]:
             return None
         busy, total = (after - before for before, after in zip(self._start, now, strict=True))
         return max(0.0, busy - (time.process_time() - self._own_start)) / total
+
+    def describe(self) -> dict[str, Any]:
+        """The load for a record: the share of other processes, and the system's load averages."""
+        averages = list(os.getloadavg()) if hasattr(os, "getloadavg") else None
+        return {"other_processes": self.other_processes(), "average": averages}
 
 
 def _busy_and_total() -> tuple[float, float] | None:
@@ -102,9 +110,10 @@ def _cpu_model() -> str:
 def _caches() -> dict[str, str]:
     """Sizes of the first core's caches, as Linux states them: {"L1d": "32K", ...}."""
     caches = {}
-    for cache in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
+    for folder in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
         level, kind, size = (
-            (cache / name).read_text(encoding="utf-8").strip() for name in ("level", "type", "size")
+            (folder / name).read_text(encoding="utf-8").strip()
+            for name in ("level", "type", "size")
         )
         caches[f"L{level}{'' if kind == 'Unified' else kind[0].lower()}"] = size
     return caches
@@ -117,15 +126,13 @@ def _version(name: str) -> str | None:
         return None
 
 
-def _commit() -> str | None:
-    """Name the commit that the package runs from, marked if files changed since."""
-    for folder in (Path(__file__).parent, Path.cwd()):
-        root = _git(folder, "rev-parse", "--show-toplevel")
-        if root is not None and (Path(root) / "src" / "hiernorm").is_dir():
-            commit = _git(folder, "rev-parse", "HEAD")
-            changed = _git(folder, "status", "--porcelain", "--untracked-files=no")
-            return f"{commit} with changes" if commit and changed else commit
-    return None
+@cache
+def find_commit() -> tuple[str | None, bool | None]:
+    """The commit of this clone, and whether the tree was clean; None outside a clone."""
+    root = Path(__file__).parents[2]
+    commit = _git(root, "rev-parse", "HEAD")
+    changed = _git(root, "status", "--porcelain", "--untracked-files=no")
+    return (commit, None if changed is None else changed == "")
 
 
 def _git(folder: Path, *arguments: str) -> str | None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
 import hiernorm
-from hiernorm.bench.cases import Case, Group, Point
-from hiernorm.bench.conditions import import_optional
+from experiments.harness.conditions import Group, import_optional
+from experiments.harness.points import Point
+from hiernorm.extras import import_extra
 from hiernorm.reference import Float32Array, Int64Array
 
 Search = Callable[[Float32Array], Int64Array]
@@ -41,21 +42,39 @@ class Method(Protocol):
         """Set what searches of this group need; return the function that runs one call."""
 
 
-class OwnEngine:
-    """An engine of this package."""
+class Hiernorm:
+    """An index of this package.
 
-    index: hiernorm.Index
+    Parameters
+    ----------
+    name
+        Of the method, and of its index.
+    family
+        The engine, unless the method is a variant of its own.
+    beta
+        Of every search; None means exact.
+    settings
+        Of :class:`hiernorm.Index`.
+    """
 
-    def __init__(self, engine: str, point: Point | None) -> None:
-        self.family = engine
-        self.name = self.index_name = f"hiernorm {engine}"
-        self._point = point
+    def __init__(
+        self, name: str, family: str = "cascade", beta: float | None = None, **settings: Any
+    ) -> None:
+        self.name = self.index_name = name
+        self.family = family
+        self.index: hiernorm.Index
+        self._beta = beta
+        self._settings = settings
 
     def build(self, database: Float32Array, seed: int) -> None:
         """Index the database; our build uses no chance, so the seed does not matter."""
-        major, alpha = self._point if self._point is not None else (None, None)
-        self.index = hiernorm.Index(database.shape[1], major=major, alpha=alpha, engine=self.family)
+        self.index = hiernorm.Index(database.shape[1], **self._settings)
         self.index.add(database)
+
+    def over(self, index: hiernorm.Index) -> Hiernorm:
+        """Search an index that is built already; return the method itself."""
+        self.index = index
+        return self
 
     def nbytes(self) -> int:
         """Bytes of entries, codes and tables."""
@@ -63,14 +82,16 @@ class OwnEngine:
 
     def hits(self, queries: Float32Array, group: Group) -> hiernorm.Hits:
         """Search and return the whole answer: ids, scores and certificate."""
-        batch_size = None if group.manner == "batch" else 1
-        return self.index.search(queries, group.k, threads=group.threads, batch_size=batch_size)
+        size = None if group.manner == "batch" else 1
+        return self.index.search(
+            queries, group.k, threads=group.threads, batch_size=size, beta=self._beta
+        )
 
     def prepare(self, group: Group) -> Search:
         """Return a search that yields ids."""
-        search, k, threads = self.index.search, group.k, group.threads
-        batch_size = None if group.manner == "batch" else 1
-        return lambda queries: search(queries, k, threads=threads, batch_size=batch_size).ids
+        search, k, threads, beta = self.index.search, group.k, group.threads, self._beta
+        size = None if group.manner == "batch" else 1
+        return lambda queries: search(queries, k, threads=threads, batch_size=size, beta=beta).ids
 
 
 class FaissFlat:
@@ -232,25 +253,46 @@ def _largest(scores: Float32Array, k: int) -> Int64Array:
     return np.take_along_axis(found, order, axis=1)
 
 
-def own_engines(case: Case) -> list[OwnEngine]:
-    """List our engines for a case; the exhaustive one, the judge of all others, comes first."""
-    names = ["exhaustive", "cascade"] if case.point is None else ["exhaustive", "cascade", "paper"]
-    return [OwnEngine(name, case.point) for name in names]
+def own_engines(point: Point | None) -> list[Hiernorm]:
+    """List our engines for a point; the exhaustive one, the judge of all others, comes first."""
+    names = ["exhaustive", "cascade"] if point is None else ["exhaustive", "cascade", "paper"]
+    major, alpha = (None, None) if point is None else point
+    return [
+        Hiernorm(f"hiernorm {name}", name, major=major, alpha=alpha, engine=name) for name in names
+    ]
 
 
-def peer_methods(case: Case) -> list[Method]:
-    """List the peers of a case that are installed."""
+def panorama_methods(dim: int = 128) -> list[Method]:
+    """List Panorama at every number of levels that divides the dimensions, where FAISS has it."""
     faiss = import_optional("faiss")
-    methods: list[Method] = [] if faiss is None else [FaissFlat(faiss)]
-    if not case.peers:
-        return methods
-    if hasattr(faiss, "IndexFlatIPPanorama"):
-        methods += [FaissPanorama(faiss, levels) for levels in PANORAMA_LEVELS]
+    if not hasattr(faiss, "IndexFlatIPPanorama"):
+        return []
+    return [FaissPanorama(faiss, levels) for levels in PANORAMA_LEVELS if dim % levels == 0]
+
+
+def graph_methods(efs: Sequence[int] = HNSW_EFS) -> list[Method]:
+    """List hnswlib at every ef, over one graph, where it is installed."""
     hnswlib = import_optional("hnswlib")
-    if hnswlib is not None and case.graph:
-        graph = HnswGraph(hnswlib)
-        methods += [Hnsw(graph, ef) for ef in HNSW_EFS]
-    usearch = import_optional("usearch.index")
+    if hnswlib is None:
+        return []
+    graph = HnswGraph(hnswlib)
+    return [Hnsw(graph, ef) for ef in efs]
+
+
+def flat_method() -> FaissFlat:
+    """The baseline of all ratios; an error tells what to install where FAISS is missing."""
+    return FaissFlat(import_extra("faiss", extra="bench"))
+
+
+def peer_methods(everything: bool, graph: bool) -> list[Method]:
+    """List the peers that are installed: FAISS flat alone, or all, with or without hnswlib."""
+    faiss, usearch = import_optional("faiss"), import_optional("usearch.index")
+    methods: list[Method] = [] if faiss is None else [FaissFlat(faiss)]
+    if not everything:
+        return methods
+    methods += panorama_methods()
+    if graph:
+        methods += graph_methods()
     if usearch is not None:
         methods.append(UsearchExact(usearch))
     return [*methods, NumpyExact()]

@@ -1,4 +1,4 @@
-"""`hiernorm bench`: run the benchmark, write its report, show it."""
+"""`make bench`: run the benchmark, write its report, show it."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from pathlib import Path
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from hiernorm.bench.cases import FULL, LARGE, QUICK, SMOKE
-from hiernorm.bench.picture import draw_picture
-from hiernorm.bench.render import render_report
-from hiernorm.bench.report import Report
-from hiernorm.bench.run import Options, run
+from experiments.harness.command import EXISTING_FILE, Experiment, out_option, results_folder
+from experiments.harness.comparison import Report
+from experiments.harness.progress import Bar
+from experiments.harness.records import Record, read_record, write_file
+from experiments.speed.cases import FULL, LARGE, QUICK, SMOKE
+from experiments.speed.picture import draw_picture
+from experiments.speed.render import render_report
+from experiments.speed.run import Options, run
 from hiernorm.threads import thread_count
 
 SCALES = {"full": FULL, "quick": QUICK, "large": LARGE, "smoke": SMOKE}
@@ -22,10 +24,8 @@ SCALES = {"full": FULL, "quick": QUICK, "large": LARGE, "smoke": SMOKE}
 PIPED_WIDTH = 130
 """Columns of the tables where there is no terminal to fit."""
 
-EXISTING_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
-
-@click.command()
+@click.command("speed", cls=Experiment)
 @click.option("--quick", "scale", flag_value="quick", help="Up to 99,000 entries, K=16, a=1/8.")
 @click.option("--large", "scale", flag_value="large", help="Up to 2,000,000 entries.")
 @click.option("--smoke", "scale", flag_value="smoke", help="600 entries: only to see it work.")
@@ -35,16 +35,10 @@ EXISTING_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--rounds", type=click.IntRange(min=1), help="Interleaved rounds per group.")
 @click.option("--threads", type=click.IntRange(min=1), help="Measured beside one thread.")
 @click.option("--seed", default=0, show_default=True, help="Seed of vectors and graphs.")
-@click.option(
-    "--out",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("bench"),
-    show_default=True,
-    help="Folder for bench.json and bench.png.",
-)
+@out_option
 @click.option("--from", "earlier", type=EXISTING_FILE, help="Show and redraw a bench.json.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON, no tables.")
-def bench(
+def main(
     scale: str | None,
     data: Path | None,
     queries: Path | None,
@@ -52,7 +46,7 @@ def bench(
     rounds: int | None,
     threads: int | None,
     seed: int,
-    out: Path,
+    out: Path | None,
     earlier: Path | None,
     as_json: bool,
 ) -> None:
@@ -73,74 +67,43 @@ def bench(
     if queries is not None and data is None:
         raise click.UsageError("--queries needs --data")
     if earlier is not None:
-        report = Report.load(earlier)
-        _draw(report, earlier.parent)
+        record = read_record(earlier)
+        _draw(record, earlier.parent)
     else:
         sizes = SCALES[scale or "full"]
+        effort = sizes.effort if rounds is None else replace(sizes.effort, rounds=rounds)
         options = Options(
-            scale=sizes if rounds is None else replace(sizes, rounds=rounds),
+            scale=replace(sizes, effort=effort),
             threads=thread_count(threads),
             seed=seed,
             only=only,
             database_file=data,
             queries_file=queries,
         )
-        with _ProgressBar() as progress:
-            report = run(options, progress)
-        _write(report, out)
+        with Bar() as progress:
+            record = run(options, progress)
+        _write(record, results_folder("speed", out, smoke=scale == "smoke"))
     if as_json:
-        click.echo(report.to_json())
+        click.echo(record.to_json(), nl=False)
     else:
         width = None if sys.stdout.isatty() else PIPED_WIDTH
-        Console(width=width).print(render_report(report))
+        Console(width=width).print(render_report(record))
 
 
-def _write(report: Report, folder: Path) -> None:
+def _write(record: Record, folder: Path) -> None:
     """Write bench.json, then draw bench.png from what was written."""
-    folder.mkdir(parents=True, exist_ok=True)
     file = folder / "bench.json"
-    file.write_text(report.to_json(), encoding="utf-8")
-    _draw(Report.load(file), folder)
+    write_file(file, record.to_json())
+    _draw(read_record(file), folder)
     click.echo(f"report: {file}", err=True)
 
 
-def _draw(report: Report, folder: Path) -> None:
+def _draw(record: Record, folder: Path) -> None:
     try:
-        draw_picture(report, folder / "bench.png")
+        draw_picture(Report.from_result(record.result), folder / "bench.png")
     except ImportError:
         click.echo("bench.png not drawn: pip install 'hiernorm[bench]'", err=True)
 
 
-class _ProgressBar:
-    """A bar with the time left, on stderr."""
-
-    def __init__(self) -> None:
-        console = Console(stderr=True)
-        self._bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TimeRemainingColumn(),
-            console=console,
-            transient=True,
-            disable=not console.is_terminal,
-        )
-        self._task = TaskID(0)
-
-    def __enter__(self) -> _ProgressBar:
-        self._bar.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._bar.stop()
-
-    def start(self, total: float) -> None:
-        """Show an empty bar."""
-        self._task = self._bar.add_task("", total=total)
-
-    def say(self, doing: str) -> None:
-        """Show what is being done."""
-        self._bar.update(self._task, description=doing)
-
-    def advance(self, share: float) -> None:
-        """Fill the bar a little more."""
-        self._bar.advance(self._task, share)
+if __name__ == "__main__":
+    main()

@@ -3,56 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from fractions import Fraction
-from typing import Literal
 
-Manner = Literal["calls", "single", "batch"]
-"""How queries reach a method.
-
-calls   one Python call per query
-single  all queries in one call, each searched by itself
-batch   all queries in one call, work shared between them as the method likes
-"""
-
-Point = tuple[int, float]
-"""A hierarchical normalisation: (major, alpha)."""
-
-RECOMMENDED: Point = (16, 1 / 8)
-FASTEST: Point = (8, 1 / 32)
-ALL_POINTS: tuple[Point, ...] = tuple(
-    (major, alpha) for major in (16, 8) for alpha in (0.0, 1 / 32, 1 / 16, 1 / 8, 1 / 4)
-)
-
-
-@dataclass(frozen=True)
-class Case:
-    """One database to search: its size and its normalisation (None: plain vectors)."""
-
-    n: int
-    point: Point | None
-    peers: bool
-    """Measure the peers too, not only our engines and FAISS flat."""
-    graph: bool
-    """Build hnswlib's graph, which takes minutes on a large database."""
-
-    @property
-    def name(self) -> str:
-        """For example K16-a1/8-n99000, or plain-n99000."""
-        return f"{point_name(self.point)}-n{self.n}"
-
-
-@dataclass(frozen=True)
-class Group:
-    """One way of searching, in which all methods take turns."""
-
-    manner: Manner
-    k: int
-    threads: int
-
-    @property
-    def name(self) -> str:
-        """For example `single k=1, 1 thread`."""
-        return f"{self.manner} k={self.k}, {self.threads} thread{'s' * (self.threads > 1)}"
+from experiments.harness import timing
+from experiments.harness.comparison import Case
+from experiments.harness.conditions import Group, Manner
+from experiments.harness.points import ALL_POINTS, FASTEST, RECOMMENDED, Point
 
 
 @dataclass(frozen=True)
@@ -63,11 +18,7 @@ class Scale:
     points: tuple[Point, ...]
     plain_size: int
     queries: int = 1024
-    rounds: int = 5
-    seconds: float = 0.2
-    """Time of one method in one round, where the method is fast enough."""
-    slow_seconds: float = 4.0
-    """Time of one method in one group: a slow method sits out the later rounds."""
+    effort: timing.Effort = timing.FULL
     graph_limit: int | None = None
     """Largest database for which hnswlib is built."""
     sweep_limit: int = 500_000
@@ -80,14 +31,10 @@ QUICK = replace(
     FULL,
     sizes=(1_000, 5_000, 99_000),
     points=(RECOMMENDED,),
-    rounds=5,
-    seconds=0.05,
-    slow_seconds=2.0,
+    effort=timing.QUICK,
     graph_limit=99_000,
 )
-SMOKE = replace(
-    QUICK, sizes=(600,), plain_size=600, queries=64, rounds=2, seconds=0.002, slow_seconds=0.1
-)
+SMOKE = replace(QUICK, sizes=(600,), plain_size=600, queries=64, effort=timing.SMOKE)
 
 
 def plan_cases(scale: Scale, only: tuple[str, ...] = ()) -> list[Case]:
@@ -122,14 +69,6 @@ def plan_groups(case: Case, all_threads: int) -> list[Group]:
         ("batch", 10),
     )
     return [Group(*way, threads) for threads in sorted({1, all_threads}) for way in ways]
-
-
-def point_name(point: Point | None) -> str:
-    """Name a normalisation: K16-a1/8, or plain."""
-    if point is None:
-        return "plain"
-    major, alpha = point
-    return f"K{major}-a{Fraction(alpha).limit_denominator(1024)}"
 
 
 def _keep_only(cases: list[Case], only: tuple[str, ...]) -> list[Case]:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
+from experiments.harness.comparison import Case
 from hiernorm import synthetic
-from hiernorm.bench.cases import Case
 from hiernorm.normalize import normalize
 from hiernorm.reference import Float32Array
 

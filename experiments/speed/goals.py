@@ -3,12 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
-from hiernorm.bench.cases import FASTEST, RECOMMENDED, Manner, Point
-from hiernorm.bench.report import Build, Goal, Measurement, Report
+from experiments.harness.comparison import Build, Measurement, Report
+from experiments.harness.conditions import Manner
+from experiments.harness.points import FASTEST, RECOMMENDED, Point
 
 TRUSTED_RECALL = 0.999
 """The recall from which hnswlib counts as a rival of exact search."""
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A floor to stay above, an aim to reach, and what was measured (None: not in this run)."""
+
+    name: str
+    unit: str
+    floor: float
+    aim: float
+    more_is_better: bool
+    measured: float | None
+
+    @property
+    def verdict(self) -> str:
+        """`aim`, `floor`, `missed` or `not measured`."""
+        if self.measured is None:
+            return "not measured"
+        sign = 1 if self.more_is_better else -1
+        if sign * self.measured >= sign * self.aim:
+            return "aim"
+        return "floor" if sign * self.measured >= sign * self.floor else "missed"
 
 
 def check_goals(report: Report) -> list[Goal]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import pairwise
 from pathlib import Path
 
-from hiernorm.bench.cases import RECOMMENDED
-from hiernorm.bench.goals import fastest_rival, select
-from hiernorm.bench.report import Measurement, Report
+from experiments.harness.comparison import Measurement, Report
+from experiments.harness.points import RECOMMENDED
+from experiments.speed.goals import fastest_rival, select
 
 LINES = {
     "cascade": ("hiernorm cascade", "#0b6e4f"),

@@ -8,9 +8,10 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from hiernorm.bench.cases import Manner
-from hiernorm.bench.goals import TRUSTED_RECALL, fastest_rival
-from hiernorm.bench.report import Goal, Measurement, Report
+from experiments.harness.comparison import Measurement, Report
+from experiments.harness.conditions import Manner
+from experiments.harness.records import Record
+from experiments.speed.goals import TRUSTED_RECALL, Goal, check_goals, fastest_rival
 
 COLUMNS: dict[tuple[Manner, int], str] = {
     ("calls", 1): "calls",
@@ -33,9 +34,10 @@ LEGEND = (
 VERDICT_STYLES = {"aim": "green", "floor": "yellow", "missed": "red", "not measured": "dim"}
 
 
-def render_report(report: Report) -> RenderableType:
+def render_report(record: Record) -> RenderableType:
     """Render all tables: every method where peers took part, an overview, builds and goals."""
-    parts: list[RenderableType] = [Text(_headline(report), style="dim"), Text(LEGEND)]
+    report = Report.from_result(record.result)
+    parts: list[RenderableType] = [Text(_headline(record), style="dim"), Text(LEGEND)]
 
     def key(row: Measurement) -> tuple[str, int]:
         return row.case, row.threads
@@ -44,7 +46,7 @@ def render_report(report: Report) -> RenderableType:
         rows = list(group)
         if any(row.family == "numpy" for row in rows):
             parts.append(_case_table(rows))
-    parts += [_overview_table(report), _build_table(report), goal_table(report.goals)]
+    parts += [_overview_table(report), _build_table(report), goal_table(check_goals(report))]
     parts += [Text(f"{peer}: {reason}", style="dim") for peer, reason in report.missing.items()]
     return Group(*parts)
 
@@ -64,15 +66,15 @@ def goal_table(goals: list[Goal]) -> Table:
     return table
 
 
-def _headline(report: Report) -> str:
-    machine = report.machine
+def _headline(record: Record) -> str:
+    machine = record.machine
     caches = ", ".join(f"{name} {size}" for name, size in machine["caches"].items())
-    others = machine["share_of_other_processes"] or 0.0
+    others = record.load["other_processes"] or 0.0
     warning = f"\nOther processes took {others:.0%} of the processors: do not trust these times."
     return (
         f"{machine['cpu']}, {machine['usable_cores']} cores, {caches}; "
-        f"hiernorm {machine['hiernorm']} ({machine['isa']}); "
-        f"seed {report.options['seed']}; {machine['date']}"
+        f"hiernorm {record.versions['hiernorm']} ({machine['isa']}); "
+        f"seed {record.seed}; {record.date}"
         f"{warning if others > BUSY_SHARE else ''}"
     )
 

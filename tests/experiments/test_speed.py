@@ -13,24 +13,18 @@ pytest.importorskip("rich", reason="needs hiernorm[cli]")
 pytest.importorskip("threadpoolctl", reason="needs hiernorm[bench]")
 
 from click.testing import CliRunner
-
-from hiernorm.bench import conditions, methods
-from hiernorm.bench import run as run_module
-from hiernorm.bench.cases import (
-    ALL_POINTS,
-    FULL,
-    LARGE,
-    SMOKE,
-    Case,
-    Group,
-    plan_cases,
-    plan_groups,
-)
-from hiernorm.bench.goals import check_goals, fastest_rival, select
-from hiernorm.bench.measure import Timing, ratios, recall
-from hiernorm.bench.picture import draw_picture
-from hiernorm.bench.report import Goal, Report
-from hiernorm.cli.app import app
+from experiments.harness import conditions, methods
+from experiments.harness.comparison import Case, DisagreementError, Report
+from experiments.harness.conditions import Group
+from experiments.harness.points import ALL_POINTS
+from experiments.harness.records import Record, read_record
+from experiments.harness.timing import Timing, ratios, recall
+from experiments.speed import data
+from experiments.speed.__main__ import main
+from experiments.speed.cases import FULL, LARGE, SMOKE, plan_cases, plan_groups
+from experiments.speed.goals import Goal, check_goals, fastest_rival, select
+from experiments.speed.picture import draw_picture
+from experiments.speed.run import Options, run
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -56,15 +50,20 @@ def smoke(tmp_path_factory):
     """One smoke run through the command line: its folder and what it printed."""
     pytest.importorskip("faiss", reason="needs hiernorm[bench]")
     folder = tmp_path_factory.mktemp("bench")
-    arguments = ["bench", "--smoke", "--threads", "1", "--only", "K16", "--out", str(folder)]
-    result = CliRunner().invoke(app, arguments)
+    arguments = ["--smoke", "--threads", "1", "--only", "K16", "--out", str(folder)]
+    result = CliRunner().invoke(main, arguments)
     assert result.exit_code == 0, result.output
     return folder, result
 
 
 @pytest.fixture(scope="module")
-def report(smoke):
-    return Report.load(smoke[0] / "bench.json")
+def record(smoke):
+    return read_record(smoke[0] / "bench.json")
+
+
+@pytest.fixture(scope="module")
+def report(record):
+    return Report.from_result(record.result)
 
 
 def test_run_writes_json_and_picture(smoke):
@@ -80,12 +79,17 @@ def test_tables_name_methods_and_goals(smoke):
         assert text in result.output
 
 
-def test_report_says_where_and_how_it_was_made(report):
-    for name in ("cpu", "cores", "caches", "isa", "libraries", "commit", "date", "hiernorm"):
-        assert name in report.machine
-    assert report.machine["libraries"]["numpy"] == np.__version__
-    assert "share_of_other_processes" in report.machine
-    assert report.options["seed"] == 0
+def test_record_says_where_and_how_it_was_made(record):
+    for name in ("cpu", "cores", "caches", "isa"):
+        assert name in record.machine
+    assert record.versions["numpy"] == np.__version__
+    assert record.versions["hiernorm"]
+    assert record.commit is None or len(record.commit) == 40
+    assert record.date
+    assert set(record.load) == {"other_processes", "average"}
+    assert record.seed == record.settings["seed"] == 0
+    assert record.command.startswith("python -m experiments.speed --smoke --threads 1 --only K16")
+    assert "/" not in record.command
 
 
 def test_every_method_is_measured_in_every_group(report):
@@ -113,28 +117,29 @@ def test_our_engines_have_full_recall(report):
     assert all(row.recall == 1 for row in own)
 
 
-def test_report_survives_json(report):
-    assert Report.from_json(report.to_json()) == report
+def test_record_survives_json(record, report):
+    assert Record.from_json(record.to_json()) == record
+    assert Report.from_result(record.result) == report
 
 
-def test_report_of_another_format_is_refused():
-    with pytest.raises(ValueError, match="expected a benchmark report of format 1, got 99"):
-        Report.from_json(json.dumps({"format": 99}))
+def test_record_of_another_format_is_refused():
+    with pytest.raises(ValueError, match="expected a record of format 1, got 99"):
+        Record.from_json(json.dumps({"format": 99}))
 
 
 def test_earlier_report_is_shown_and_redrawn_without_measuring(smoke, tmp_path):
     pytest.importorskip("matplotlib", reason="needs hiernorm[bench]")
     text = (smoke[0] / "bench.json").read_text()
     (tmp_path / "bench.json").write_text(text)
-    result = CliRunner().invoke(app, ["bench", "--from", str(tmp_path / "bench.json"), "--json"])
+    result = CliRunner().invoke(main, ["--from", str(tmp_path / "bench.json"), "--json"])
     assert result.exit_code == 0
     assert json.loads(result.output) == json.loads(text)
     assert (tmp_path / "bench.png").read_bytes().startswith(PNG)
 
 
-def test_picture_of_an_empty_report_is_drawn(tmp_path, report):
+def test_picture_of_an_empty_report_is_drawn(tmp_path):
     pytest.importorskip("matplotlib", reason="needs hiernorm[bench]")
-    empty = Report(report.machine, report.options, {})
+    empty = Report(missing={})
     draw_picture(empty, tmp_path / "empty.png")
     assert (tmp_path / "empty.png").read_bytes().startswith(PNG)
 
@@ -147,8 +152,8 @@ def test_run_without_peers_reports_them_missing(monkeypatch):
         )
     progress = Silence()
     scale = replace(SMOKE, sizes=(200,), plain_size=200, points=ALL_POINTS)
-    options = run_module.Options(scale, threads=1)
-    report = run_module.run(options, progress)
+    options = Options(scale, threads=1)
+    report = Report.from_result(run(options, progress).result)
     assert set(report.missing) == {"FAISS", "hnswlib", "USearch"}
     assert all("pip install 'hiernorm[bench]'" in reason for reason in report.missing.values())
     assert {row.family for row in report.measurements} == {
@@ -159,7 +164,7 @@ def test_run_without_peers_reports_them_missing(monkeypatch):
 
 
 def test_disagreement_stops_the_run(monkeypatch):
-    honest = methods.OwnEngine.hits
+    honest = methods.Hiernorm.hits
 
     def wrong(self, queries, group):
         hits = honest(self, queries, group)
@@ -167,34 +172,33 @@ def test_disagreement_stops_the_run(monkeypatch):
             hits.ids = hits.ids + 1
         return hits
 
-    monkeypatch.setattr(methods.OwnEngine, "hits", wrong)
-    options = run_module.Options(replace(SMOKE, sizes=(200,)), threads=1, only=("K16",))
-    with pytest.raises(run_module.DisagreementError, match="hiernorm cascade differs"):
-        run_module.run(options, Silence())
+    monkeypatch.setattr(methods.Hiernorm, "hits", wrong)
+    options = Options(replace(SMOKE, sizes=(200,)), threads=1, only=("K16",))
+    with pytest.raises(DisagreementError, match="hiernorm cascade differs"):
+        run(options, Silence())
 
 
 def test_real_descriptors_are_read_from_files(tmp_path):
     rows = np.random.default_rng(0).standard_normal((300, 32)).astype(np.float32)
     np.save(tmp_path / "rows.npy", rows)
-    options = run_module.Options(
-        SMOKE, threads=1, only=("plain",), database_file=tmp_path / "rows.npy"
-    )
-    report = run_module.run(options, Silence())
+    options = Options(SMOKE, threads=1, only=("plain",), database_file=tmp_path / "rows.npy")
+    record = run(options, Silence())
+    report = Report.from_result(record.result)
     assert {row.n for row in report.measurements} == {300 - 300 // 50}
-    assert report.options["database_file"].endswith("rows.npy")
+    assert record.settings["database_file"] == "rows.npy"
 
 
 def test_files_of_different_dimensions_are_refused(tmp_path):
     for name, dim in (("rows", 32), ("queries", 16)):
         np.save(tmp_path / f"{name}.npy", np.ones((60, dim), dtype=np.float32))
-    options = run_module.Options(
+    options = Options(
         SMOKE,
         threads=1,
         database_file=tmp_path / "rows.npy",
         queries_file=tmp_path / "queries.npy",
     )
     with pytest.raises(ValueError, match=r"queries\.npy has 16 dimensions, .*rows\.npy has 32"):
-        run_module.run(options, Silence())
+        run(options, Silence())
 
 
 def test_plan_measures_peers_at_the_recommended_points_of_every_size():
@@ -207,9 +211,9 @@ def test_plan_measures_peers_at_the_recommended_points_of_every_size():
 def test_all_methods_find_the_same_entries():
     """Every adapter returns (queries, k) ids, in each manner; exact ones the exhaustive ids."""
     case = Case(500, (16, 1 / 8), peers=True, graph=True)
-    database, queries = run_module.data.draw(case, queries=20, seed=3)
-    engines = methods.own_engines(case)
-    for method in (*engines, *methods.peer_methods(case)):
+    database, queries = data.draw(case, queries=20, seed=3)
+    engines = methods.own_engines(case.point)
+    for method in (*engines, *methods.peer_methods(everything=True, graph=True)):
         method.build(database, seed=0)
         for manner in ("single", "batch"):
             for k in (1, 10):
