@@ -1,16 +1,22 @@
-"""Where the patches of the databases come from: scenes, keypoints of photos, and turns of both."""
+"""Patches of scenes, of keypoints of photos, and turns of both; and the cache of their features."""
 
 from __future__ import annotations
 
+import hashlib
+import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
 from hiernorm.learn.batches import augment_all
+from hiernorm.learn.checkpoint import write_atomically
+from hiernorm.learn.describers import Describer, load_describer
 from hiernorm.learn.phototour import PhotoTour
 from hiernorm.learn.settings import Settings
+from hiernorm.reference import Float32Array
 from hiernorm.vision.keypoints import detect
 from hiernorm.vision.patches import WINDOW, cut_patches
 from hiernorm.vision.photos import UInt8Array, list_photos, read_grey
@@ -113,3 +119,39 @@ def photo_sources(
         return []
     limit = int(np.ceil(SPARE * entries / len(every)))
     return [photo_source(file, scene, limit, scale) for scale in SCALES for scene, file in every]
+
+
+class Backbone:
+    """A network up to its normalisation; the features that it computes are kept on disk.
+
+    Parameters
+    ----------
+    weights
+        A ``.safetensors`` file.
+    cache
+        Folder for features, one file per source: an interrupted run computes none twice.
+    threads
+        Of the network.
+    """
+
+    def __init__(self, weights: Path, cache: Path, threads: int) -> None:
+        self.weights = weights
+        self._threads = threads
+        digest = hashlib.sha256(weights.read_bytes()).hexdigest()[:12]
+        self._folder = cache / "features" / digest
+
+    @cached_property
+    def _describer(self) -> Describer:
+        return load_describer(str(self.weights), threads=self._threads)
+
+    def features(self, source: Source) -> Float32Array:
+        """Features before normalisation of a source's patches, float32 ``(n, 128)``, mapped."""
+        file = self._folder / f"{source.name}.npy"
+        if not file.exists():
+            rows = self._describer(source.cut()).features
+            assert rows is not None
+            buffer = io.BytesIO()
+            np.save(buffer, rows)
+            write_atomically(file, buffer.getvalue())
+        mapped: Float32Array = np.load(file, mmap_mode="r", allow_pickle=False)
+        return mapped

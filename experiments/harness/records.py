@@ -68,10 +68,8 @@ class Record:
 
     @property
     def made_at(self) -> str:
-        """The commit in short, marked where files had changed; for tables."""
-        if self.commit is None:
-            return "not recorded"
-        return self.commit[:12] + (" with changes" if self.clean is False else "")
+        """The commit, marked where tracked files had changed; for reports."""
+        return f"{self.commit}{' with changes' if self.clean is False else ''}"
 
 
 def read_record(file: Path) -> Record:
@@ -111,7 +109,9 @@ class Recorder:
         settings: dict[str, Any] | None = None,
         name: str = "",
     ) -> None:
-        self._given = {"experiment": experiment, "name": name, "seed": seed}
+        self._experiment = experiment
+        self._name = name
+        self._seed = seed
         self._settings = settings or {}
         self._watch = LoadWatch()
         self._start = time.perf_counter()
@@ -120,8 +120,10 @@ class Recorder:
         """What was found until now, with the machine and its load since the start."""
         commit, clean = find_commit()
         made = Record(
-            **self._given,
+            experiment=self._experiment,
+            name=self._name,
             command=current_command(),
+            seed=self._seed,
             commit=commit,
             clean=clean,
             date=datetime.now(timezone.utc).isoformat(timespec="seconds"),

@@ -103,6 +103,18 @@ def ratios(reference: Timing, timing: Timing) -> list[float]:
     return [slow / fast for slow, fast in zip(reference.rounds, timing.rounds, strict=False)]
 
 
+def mean_ratio(slow: Sequence[float], fast: Sequence[float]) -> float:
+    """How many times faster, by the times averaged over the runs in which both took part.
+
+    Examples
+    --------
+    >>> mean_ratio([2.0, 4.0], [1.0, 1.0, 9.0])
+    3.0
+    """
+    both = min(len(slow), len(fast))
+    return sum(slow[:both]) / sum(fast[:both])
+
+
 def recall(found: Int64Array, true: Int64Array, k: int) -> float:
     """Share of the true k nearest entries that were found."""
     hits = [np.isin(row[:k], truth[:k]).sum() for row, truth in zip(found, true, strict=True)]

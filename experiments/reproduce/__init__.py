@@ -1,8 +1,16 @@
-"""The paper, reproduced: every table, figure and claim, by one command.
+"""Does the paper hold? Every table, figure and claim of it, by one command: `make reproduce`.
 
-Three steps, as in :mod:`hiernorm.bench`:
+    setting      the data, and what differs from the paper's setting
+    quality      Table 1, Figures 1 to 3
+    speed        Tables 2 and 3, Figure 4
+    graphs       Table 4
+    energy       Section 3 (HN post hoc), Section 7 (PCA)
+    layout       Section 6
+    determinism  Section 7 (determinism), future work (fixed point)
+    future       future work on search: soft mode, cells
+    training     future work on descriptors: higher K, hardest negatives
 
-    run      parts -> runs, one JSON each             (parts, plan, store; variants, databases)
-    measure  by hiernorm.learn and hiernorm.bench: nothing is timed or scored in a second way
-    render   JSON -> tables, pictures, claims, pages  (tables, pictures, claims, markdown, page)
+Each of these files lists its runs, measures them, renders its tables and pictures and judges the
+claims that rest on them. `options`, `networks`, `databases` and `work` are what the runs share,
+`findings` what the rendering shares; `report` has everything in order.
 """

@@ -10,13 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from hiernorm.learn.phototour import PhotoTour
-from hiernorm.reference import Float32Array, Int64Array
-from hiernorm.reproduce.features import Body
-from hiernorm.reproduce.holdout import Split, split_scene
-from hiernorm.reproduce.options import Options
-from hiernorm.reproduce.sources import (
+from experiments.harness.patches import (
     SYMMETRIES,
+    Backbone,
     Source,
     find_photos,
     photo_sources,
@@ -24,7 +20,89 @@ from hiernorm.reproduce.sources import (
     spread_source,
     turned_source,
 )
-from hiernorm.reproduce.variants import Variant
+from experiments.reproduce.networks import Variant
+from experiments.reproduce.options import Options
+from hiernorm.learn.phototour import PhotoTour
+from hiernorm.reference import Float32Array, Int64Array
+
+FIRST, STRIDE = 5, 10
+"""Every tenth image is one that queries come from, beginning with the sixth."""
+
+
+@dataclass(frozen=True)
+class Split:
+    """A scene's patches as queries and as entries.
+
+    Attributes
+    ----------
+    queries : (m,) int64
+        Rows of the scene.
+    matches : (m,) int64
+        For each query a row that shows the same point in another view.
+    entries : (n,) int64
+        Rows that databases may have: none of a query's own view.
+    images : frozenset of int
+        Images held out whole; empty where patches are held out one by one.
+    """
+
+    queries: Int64Array
+    matches: Int64Array
+    entries: Int64Array
+    images: frozenset[int]
+
+
+def split_scene(scene: PhotoTour, most: int, seed: int = 0) -> Split:
+    """Choose at most ``most`` queries, each of a point that the other patches show too.
+
+    Where the scene says of which image each patch is, some images are held out whole, so that no
+    database holds a query's own view. Official scenes do not say it: there the queries' patches
+    alone are held out.
+
+    Parameters
+    ----------
+    scene
+        With ``interest.txt``, whose first column is the image, or without.
+    most
+        Queries.
+    seed
+        Of their choice.
+    """
+    points = scene.points
+    images = None if scene.interest is None else scene.interest[:, 0].astype(np.int64)
+    if images is not None and (held := _held_out(images)):
+        away = np.isin(images, list(held))
+        split = _choose(points, np.flatnonzero(away), np.flatnonzero(~away), most, seed, held)
+        if len(split.queries) >= min(most, len(points) // (2 * STRIDE)):
+            return split
+    rng = np.random.default_rng([seed, 1])
+    _, first = np.unique(points, return_index=True)
+    asked = rng.permutation(first)[: max(1, min(most, len(first) // 2))]
+    rest = np.setdiff1d(np.arange(len(points)), asked)
+    return _choose(points, asked, rest, most, seed, frozenset())
+
+
+def _held_out(images: Int64Array) -> frozenset[int]:
+    """Images to hold out: every tenth, or the last of a few; none if there is one image only."""
+    known = np.unique(images)
+    if len(known) < 2:
+        return frozenset()
+    return frozenset(int(i) for i in (known[FIRST::STRIDE] if len(known) > FIRST else known[-1:]))
+
+
+def _choose(
+    points: Int64Array,
+    candidates: Int64Array,
+    entries: Int64Array,
+    most: int,
+    seed: int,
+    images: frozenset[int],
+) -> Split:
+    """Draw queries among the candidates whose point has an entry."""
+    known, first = np.unique(points[entries], return_index=True)
+    candidates = candidates[np.isin(points[candidates], known)]
+    queries = np.random.default_rng(seed).permutation(candidates)[:most]
+    matches = entries[first[np.searchsorted(known, points[queries])]]
+    return Split(queries, matches, entries, images)
 
 
 @dataclass(frozen=True)
@@ -41,7 +119,7 @@ class Database:
         Patches at any keypoint of photos that the database has not: with and without a match, as
         an application meets them. Empty where there are no photos.
     kinds : dict of str to int
-        How many entries are of which kind: see :class:`hiernorm.reproduce.sources.Source`.
+        How many entries are of which kind: see :class:`experiments.harness.patches.Source`.
     own
         How many of the entries come from the scene under test.
     """
@@ -53,7 +131,7 @@ class Database:
     own: int
 
 
-class Warehouse:
+class Databases:
     """Puts databases together: the same patches for every variant.
 
     Parameters
@@ -76,9 +154,9 @@ class Warehouse:
     def _split(self, name: str) -> Split:
         return split_scene(self.scene(name), self._options.size.more_queries, self._options.seed)
 
-    def scene_features(self, name: str, body: Body) -> Float32Array:
+    def scene_features(self, name: str, backbone: Backbone) -> Float32Array:
         """Features of all patches of a scene."""
-        return body.features(scene_source(self.scene(name)))
+        return backbone.features(scene_source(self.scene(name)))
 
     def build(self, name: str, variant: Variant, entries: int) -> Database:
         """A database of so many entries for the queries of a scene.
@@ -87,15 +165,15 @@ class Warehouse:
         ``section_entries`` of them if that is more; of each of the timed queries one match is
         always among them.
         """
-        scene, split, body = self.scene(name), self.split(name), variant.body
+        scene, split, backbone = self.scene(name), self.split(name), variant.backbone
         timed = split.matches[: self._options.size.queries]
         chosen, kinds, own = [], Counter[str](), 0
-        for source, rows in self._draw(name, body, entries, np.unique(timed)):
-            features = body.features(source)[rows]
+        for source, rows in self._draw(name, backbone, entries, np.unique(timed)):
+            features = backbone.features(source)[rows]
             chosen.append(variant.describe(features).descriptors)
             kinds[source.kind] += len(rows)
             own += len(rows) * (source.scene == name)
-        asked = self.scene_features(scene.scene, body)[split.queries]
+        asked = self.scene_features(scene.scene, backbone)[split.queries]
         return Database(
             np.concatenate(chosen),
             variant.describe(asked).descriptors,
@@ -104,20 +182,14 @@ class Warehouse:
             own,
         )
 
-    def describe_all(self, body: Body) -> None:
-        """Compute all features that the largest databases of both test scenes need."""
-        for name in self._options.tests:
-            for _ in self._draw(name, body, self._options.size.entries, np.empty(0, np.int64)):
-                pass
-
     def _draw(
-        self, name: str, body: Body, entries: int, matches: Int64Array
+        self, name: str, backbone: Backbone, entries: int, matches: Int64Array
     ) -> Iterator[tuple[Source, Int64Array]]:
         """Sources and the rows of each that a database takes."""
         pool = max(entries, self._options.size.section_entries)
         gathered: list[tuple[Source, Int64Array]] = []
         total = 0
-        for source, rows in self._sources(name, body):
+        for source, rows in self._sources(name, backbone):
             rows = rows[: pool - total]
             gathered.append((source, rows))
             total += len(rows)
@@ -145,13 +217,13 @@ class Warehouse:
             if len(taken):
                 yield source, taken
 
-    def _sources(self, name: str, body: Body) -> Iterator[tuple[Source, Int64Array]]:
+    def _sources(self, name: str, backbone: Backbone) -> Iterator[tuple[Source, Int64Array]]:
         """All sources of a database in order, with the rows that it may have."""
         base: list[tuple[Source, Int64Array]] = []
         for source, rows in self._base_sources(name):
             if rows is None:
                 self._say(f"features of {source.name}")
-                rows = np.arange(len(body.features(source)))
+                rows = np.arange(len(backbone.features(source)))
             base.append((source, rows))
             yield source, rows
         for number in SYMMETRIES:
@@ -202,5 +274,5 @@ class Warehouse:
             return np.empty((0, 128), np.float32)
         count = -(-self._options.size.queries // len(held))
         sources = [spread_source(photos[number], name, count) for number in held]
-        rows = [variant.describe(variant.body.features(s)).descriptors for s in sources]
+        rows = [variant.describe(variant.backbone.features(s)).descriptors for s in sources]
         return np.concatenate(rows)[: self._options.size.queries]

@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from hiernorm.bench.cases import Point, point_name
+from experiments.harness.patches import Backbone, scene_source
+from experiments.harness.points import Point, point_name
+from experiments.reproduce.options import Options
 from hiernorm.learn.batches import load_sets
 from hiernorm.learn.checkpoint import (
     load_weights,
@@ -31,20 +33,17 @@ from hiernorm.learn.train import LOG, MODEL, train_network
 from hiernorm.models import available_models
 from hiernorm.normalize import normalize
 from hiernorm.reference import Float32Array, Float64Array, canonical_norm
-from hiernorm.reproduce.features import Body
-from hiernorm.reproduce.options import Options
-from hiernorm.reproduce.sources import scene_source
 
 
 @dataclass(frozen=True)
 class Variant:
-    """A network with a normalisation: features of a body, turned, then normalised.
+    """A network with a normalisation: features of a backbone, turned, then normalised.
 
     Attributes
     ----------
     name
         For example ``K16-a1/8``; ``plain`` for the baseline.
-    body
+    backbone
         The network up to its features.
     point
         K and alpha; None for plain unit vectors.
@@ -53,12 +52,12 @@ class Variant:
     """
 
     name: str
-    body: Body
+    backbone: Backbone
     point: Point | None
     turn: Float64Array | None = None
 
     def describe(self, features: Float32Array) -> Description:
-        """Turn and normalise features ``(n, 128)`` of the body."""
+        """Turn and normalise features ``(n, 128)`` of the backbone."""
         if self.turn is not None:
             features = (features.astype(np.float64) @ self.turn.T).astype(np.float32)
         if self.point is None:
@@ -69,7 +68,7 @@ class Variant:
         return Description(normalize(features, major, alpha), features, major, alpha)
 
 
-class Workshop:
+class Variants:
     """Makes the variants of a reproduction, each when it is first asked for.
 
     Parameters
@@ -85,7 +84,7 @@ class Workshop:
         self._say = say
         self._folder = options.out / "variants"
         self._cache = options.out / "cache"
-        self._bodies: dict[Path, Body] = {}
+        self._backbones: dict[Path, Backbone] = {}
         self._turns: dict[int, Float64Array] = {}
         self._trained: dict[str, Variant] = {}
 
@@ -102,11 +101,11 @@ class Workshop:
         else:
             set_weights(network, load_weights(source), source)
         save_weights(weights, network)
-        return Variant("plain", self._body(weights), None)
+        return Variant("plain", self._backbone(weights), None)
 
     def posthoc(self, point: Point) -> Variant:
         """HN on the features of the baseline as they are."""
-        return Variant(f"posthoc-{point_name(point)}", self.plain.body, point)
+        return Variant(f"posthoc-{point_name(point)}", self.plain.backbone, point)
 
     def make(self, point: Point) -> Variant:
         """The HN variant of the chosen recipe."""
@@ -130,7 +129,7 @@ class Workshop:
             data=(str(self._options.data / self._options.train),),
             major=major,
             alpha=alpha,
-            init=str(self.plain.body.weights),
+            init=str(self.plain.backbone.weights),
             epochs=self._options.size.epochs,
             seed=self._options.seed,
         )
@@ -149,7 +148,7 @@ class Workshop:
                 )
         if not train_network(run, sets, out, _Teller(name, self._say)):
             raise KeyboardInterrupt
-        return Variant(name, self._body(out / MODEL), point)
+        return Variant(name, self._backbone(out / MODEL), point)
 
     def _turn(self, point: Point) -> Variant:
         """Turn the baseline by the directions that separate the training scene's points."""
@@ -157,10 +156,10 @@ class Workshop:
         name = point_name(point)
         if major not in self._turns:
             scene = PhotoTour(self._options.data, self._options.train)
-            features = self.plain.body.features(scene_source(scene)).astype(np.float64)
+            features = self.plain.backbone.features(scene_source(scene)).astype(np.float64)
             units = features / np.linalg.norm(features, axis=1, keepdims=True)
             self._turns[major] = separating_directions(units, scene.points, major)
-        variant = Variant(name, self.plain.body, point, self._turns[major])
+        variant = Variant(name, self.plain.backbone, point, self._turns[major])
         record = {"recipe": "turned", "rotate": "lda", "ridge": RIDGE, "major": major}
         log = self._folder / name.replace("/", "_") / LOG
         write_atomically(log, (json.dumps({**record, "alpha": point[1]}) + "\n").encode())
@@ -171,10 +170,10 @@ class Workshop:
         text = (self._folder / name.replace("/", "_") / LOG).read_text(encoding="utf-8")
         return [json.loads(line) for line in text.splitlines()]
 
-    def _body(self, weights: Path) -> Body:
-        if weights not in self._bodies:
-            self._bodies[weights] = Body(weights, self._cache, self._options.threads)
-        return self._bodies[weights]
+    def _backbone(self, weights: Path) -> Backbone:
+        if weights not in self._backbones:
+            self._backbones[weights] = Backbone(weights, self._cache, self._options.threads)
+        return self._backbones[weights]
 
 
 class _Teller:

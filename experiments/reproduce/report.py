@@ -1,30 +1,145 @@
-"""The report: pictures, REPORT.md and index.html, rendered from the JSON of finished runs."""
+"""The parts in order: run what is not finished, then render pictures, REPORT.md and index.html."""
 
 from __future__ import annotations
 
+import json
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from statistics import mean
+from typing import Protocol
 
-from hiernorm.learn.checkpoint import write_atomically
-from hiernorm.reproduce.blocks import Rows, Section, Text, percent
-from hiernorm.reproduce.claims.claim import UNKNOWN
-from hiernorm.reproduce.claims.exactness import claim_exactness
-from hiernorm.reproduce.claims.quality import claim_quality
-from hiernorm.reproduce.claims.sizes import claim_sizes
-from hiernorm.reproduce.claims.speed import claim_speed
-from hiernorm.reproduce.findings import Findings
-from hiernorm.reproduce.future import future_work
-from hiernorm.reproduce.markdown import render_markdown
-from hiernorm.reproduce.page import render_page
-from hiernorm.reproduce.paper import load_paper
-from hiernorm.reproduce.pictures import draw_pictures
-from hiernorm.reproduce.sections import section_3, section_6, section_7
-from hiernorm.reproduce.tables import table_1, table_2, table_3, table_4
+from experiments.harness.page import Rows, Section, Text, percent, render_markdown, render_page
+from experiments.harness.records import write_file
+from experiments.reproduce import (
+    determinism,
+    energy,
+    future,
+    graphs,
+    layout,
+    quality,
+    setting,
+    speed,
+    training,
+)
+from experiments.reproduce.findings import SETTINGS, UNKNOWN, Claim, Findings
+from experiments.reproduce.options import Options
+from experiments.reproduce.work import Part, Run, Work
+from hiernorm.extras import import_extra
 
 TITLE = "Hierarchical Normalization, reproduced"
-BUSY = 0.05
-"""Share of other processes from which times mislead."""
+
+PARTS: tuple[Part, ...] = (
+    setting.PART,
+    quality.PART,
+    energy.POSTHOC,
+    speed.PART,
+    layout.PART,
+    energy.ROTATION,
+    determinism.DETERMINISM,
+    future.SOFT,
+    determinism.FIXED_POINT,
+    future.CELLS,
+    training.HIGHER,
+    graphs.PART,
+    training.HARDEST,
+)
+"""What takes longest, building graphs and training, comes last."""
+
+CLAIMS: tuple[Callable[[Findings], Claim], ...] = (
+    determinism.claim_exact,
+    determinism.claim_deterministic,
+    determinism.claim_graphs_vary,
+    graphs.claim_recall,
+    determinism.claim_ties,
+    future.claim_soft,
+    partial(quality.claim_monotone, k=16),
+    partial(quality.claim_monotone, k=8),
+    quality.claim_small_cost,
+    quality.claim_below_baseline,
+    quality.claim_below_sift,
+    quality.claim_harder_scene,
+    energy.claim_posthoc,
+    energy.claim_pca,
+    training.claim_larger_batches,
+    speed.claim_fastest,
+    speed.claim_recommended,
+    speed.claim_cascade,
+    speed.claim_phase2,
+    speed.claim_slower_with_alpha,
+    speed.claim_fastest_point,
+    layout.claim_layout,
+    layout.claim_order,
+    layout.claim_model,
+    graphs.claim_race,
+    graphs.claim_graphs_at_large,
+    graphs.claim_small_databases,
+    graphs.claim_independent_of_size,
+    graphs.claim_knee,
+    future.claim_cells,
+)
+
+PICTURES: dict[str, Callable[[Findings, Path], bool]] = {
+    "roc-K16.png": partial(quality.draw_curves, major=16),
+    "roc-K8.png": partial(quality.draw_curves, major=8),
+    "fpr-alpha.png": quality.draw_alpha,
+    "pareto.png": speed.draw_pareto,
+    "sizes.png": graphs.draw_sizes,
+    "rotation.png": energy.draw_rotation,
+    "soft.png": future.draw_soft,
+}
+
+
+class Progress(Protocol):
+    """Hears how far the reproduction is."""
+
+    def start(self, expected: dict[str, float]) -> None:
+        """Begin; the seconds that each part is expected to take."""
+
+    def say(self, doing: str) -> None:
+        """Name what is being done now."""
+
+    def done(self, part: str, run: str, expected: float, seconds: float | None) -> None:
+        """Note a run that is done, and the seconds it took; None if it was finished before."""
+
+
+def run_parts(options: Options, progress: Progress, only: tuple[str, ...] = ()) -> None:
+    """Run all that is not finished; each result is on disk as soon as it is there.
+
+    Parameters
+    ----------
+    options
+        What to reproduce, and where to.
+    progress
+        Hears of every run.
+    only
+        Names of the parts to run; all if there are none.
+    """
+    if unknown := set(only) - {part.name for part in PARTS}:
+        names = ", ".join(part.name for part in PARTS)
+        raise ValueError(f"no part {unknown.pop()!r}: there are {names}")
+    # Threads of its own would disturb what is timed beside it.
+    import_extra("cv2", extra="vision").setNumThreads(options.threads)
+    work = Work(options, progress.say)
+    plan = [(part, runs) for part, runs in plan_parts(work) if not only or part.name in only]
+    write_file(options.out / SETTINGS, json.dumps(options.settings(), indent=1) + "\n")
+    progress.start({part.name: sum(run.seconds for run in runs) for part, runs in plan})
+    for part, runs in plan:
+        for run in runs:
+            name = f"{part.name}/{run.name}"
+            if work.store.find(name) is not None:
+                progress.done(part.name, run.name, run.seconds, None)
+                continue
+            progress.say(f"{part.name}: {run.name}")
+            work.store.make(name, run.make)
+            record = work.store.read(name)
+            taken = None if record is None else record.seconds
+            progress.done(part.name, run.name, run.seconds, taken)
+
+
+def plan_parts(work: Work) -> list[tuple[Part, list[Run]]]:
+    """All parts with their runs."""
+    return [(part, part.plan(work)) for part in PARTS]
 
 
 def render_report(out: Path) -> Path:
@@ -37,132 +152,36 @@ def render_report(out: Path) -> Path:
     """
     findings = Findings(out)
     figures = out / "figures"
-    drawn = draw_pictures(findings, figures)
+    figures.mkdir(parents=True, exist_ok=True)
+    drawn = {name for name, draw in PICTURES.items() if draw(findings, figures / name)}
+    section_7 = [*determinism.determinism_blocks(findings), *energy.rotation_blocks(findings)]
     sections = [
-        setting(findings),
+        setting.setting(findings),
         claims(findings),
-        table_1(findings),
-        table_2(findings),
-        table_3(findings),
-        table_4(findings),
-        section_3(findings),
-        section_6(findings),
-        section_7(findings),
-        *future_work(findings),
-        runs(findings),
+        quality.table_1(findings),
+        speed.table_2(findings),
+        speed.table_3(findings),
+        graphs.table_4(findings),
+        energy.section_3(findings),
+        layout.section_6(findings),
+        Section("Section 7: determinism, and the relation to PCA", section_7),
+        future.soft(findings),
+        determinism.fixed_point(findings),
+        training.higher(findings),
+        training.hardest(findings),
+        future.cells(findings),
+        list_runs(findings),
     ]
     report = render_markdown(TITLE, sections, drawn)
-    write_atomically(out / "REPORT.md", report.encode())
+    write_file(out / "REPORT.md", report)
     page = out / "index.html"
-    write_atomically(page, render_page(TITLE, sections, figures, drawn).encode())
+    write_file(page, render_page(TITLE, sections, figures, drawn))
     return page
-
-
-def setting(findings: Findings) -> Section:
-    """What differs from the paper's setting: stated before anything else."""
-    paper = load_paper()
-    training = paper["training"]
-    recipe = findings.settings["recipe"]
-    made = (
-        "the baseline's last layer turned so that LDA's directions lead; **nothing was trained** "
-        "(`--recipe turned`), except in the section on K = 8"
-        if recipe == "turned"
-        else "the paper's fine-tuning (`--recipe paper`)"
-    )
-    machine = findings.records[0]["machine"] if findings.records else {}
-    caches = ", ".join(f"{level} {size}" for level, size in machine.get("caches", {}).items())
-    ours = f"{machine.get('cpu')}, {caches}, {machine.get('isa')}, {machine.get('system')}"
-    theirs = paper["machine"]
-    rows = [
-        [
-            "scenes",
-            f"{training['train_scene']} to {', '.join(training['test_scenes'])} (UBC)",
-            f"{findings.train} to {', '.join(findings.tests)}",
-        ],
-        [
-            "baseline",
-            training["backbone"].split(",")[0] + ", official weights",
-            _baseline(findings),
-        ],
-        ["HN variants", "fine-tuned: triplet loss, Adam, batch 32, 30 or 10 epochs", made],
-        ["databases", "UBC patches, N = 500,000; how they were had is not said", _pool(findings)],
-        ["brute force", "SoA, 128 dimensions, C++", "FAISS IndexFlatIP"],
-        ["machine", f"{theirs['cpu']}, {theirs['l3_mb']} MB L3, {theirs['compiler']}", ours],
-        ["other load", "idle", _load(findings)],
-        ["SIFT", "not said", _window(findings)],
-    ]
-    text = (
-        f"The paper's figures are from: {paper['source']}. Ours: size `{findings.size['name']}`, "
-        f"seed {findings.settings['seed']}, commit {machine.get('commit')}, "
-        f"{machine.get('date', '')[:10]}. A ratio is ours over the paper's."
-    )
-    if findings.size["name"] == "smoke":
-        text += " **A smoke run shows that everything works; none of its figures is a result.**"
-    table = Rows(["", "the paper", "here"], rows)
-    return Section("What differs from the paper's setting", [Text(text), table])
-
-
-def _baseline(findings: Findings) -> str:
-    name = findings.settings["baseline"]
-    if name == "hardnet":
-        return "HardNet, the weights that ship with hiernorm (see its model card)"
-    return f"HardNet, {name}"
-
-
-def _pool(findings: Findings) -> str:
-    """How the largest databases were made."""
-    texts = []
-    for name in findings.tests:
-        found = findings.get(f"data/{name}")
-        if found is None:
-            continue
-        data = found["database"]
-        kinds = ", ".join(f"{count:,} {_KINDS[kind]}" for kind, count in data["kinds"].items())
-        held = len(found["images_held_out"])
-        texts.append(
-            f"{name}: {data['entries']:,} real patches ({kinds}; {data['own']:,} of the scene "
-            f"itself, {found['distinct']:,} different descriptors), {held} images held out for "
-            f"{found['queries']:,} queries"
-        )
-    return "; ".join(texts) or "not run"
-
-
-_KINDS = {
-    "scene": "of the scenes' own",
-    "keypoints": "at keypoints of photos, the strongest of each",
-    "other scales": "at the same keypoints, wider or narrower",
-    "turned": "turned or mirrored",
-}
-
-
-def _load(findings: Findings) -> str:
-    timed = ("speed", "graphs", "layout", "soft", "cells", "higher")
-    shares = [
-        record["share_of_other_processes"]
-        for record in findings.records
-        if record["name"].split("/")[0] in timed and record["share_of_other_processes"] is not None
-    ]
-    if not shares:
-        return "unknown"
-    text = (
-        f"other processes took {percent(mean(shares))} of the processors on average while "
-        f"searches were timed ({percent(min(shares))} to {percent(max(shares))})"
-    )
-    return (
-        f"{text}: do not trust single times, trust ratios with care" * (mean(shares) > BUSY) or text
-    )
-
-
-def _window(findings: Findings) -> str:
-    found = findings.get(f"quality/{findings.tests[0]}-sift")
-    window = None if found is None else found["model"].rpartition("-")[2]
-    return "not run" if window is None else f"OpenCV's, window {window} of 64 pixels"
 
 
 def claims(findings: Findings) -> Section:
     """Every claim in one line."""
-    kinds = (claim_exactness, claim_quality, claim_speed, claim_sizes)
-    found = [claim for kind in kinds for claim in kind(findings)]
+    found = [claim(findings) for claim in CLAIMS]
     verdicts = Counter(claim.verdict for claim in found)
     summary = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
     rows = [
@@ -175,15 +194,15 @@ def claims(findings: Findings) -> Section:
     return Section("Claims", [Text(f"{len(found)} claims: {summary}."), Rows(head, rows)])
 
 
-def runs(findings: Findings) -> Section:
+def list_runs(findings: Findings) -> Section:
     """Each run with its time and what else the machine did."""
     rows = [
         [
-            record["name"],
-            f"{record['seconds']:.0f}",
-            _taken(record["share_of_other_processes"]),
-            str(record["machine"]["commit"])[:12],
-            record["machine"]["isa"],
+            record.name,
+            f"{record.seconds:.0f}",
+            _taken(record.load["other_processes"]),
+            str(record.commit)[:12],
+            record.machine["isa"],
         ]
         for record in findings.records
     ]

@@ -11,7 +11,6 @@ import pytest
 pytest.importorskip("click", reason="needs hiernorm[cli]")
 
 from click.testing import CliRunner
-
 from hiernorm.bench import filters, scale
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import doctest
 import importlib
 import json
-import pkgutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,22 +18,20 @@ pytest.importorskip("cv2", reason="needs hiernorm[test]")
 pytest.importorskip("skimage", reason="needs hiernorm[test]")
 
 import torch
+from experiments.harness.patches import photo_source, scene_source, turned_source
+from experiments.harness.records import Store
+from experiments.reproduce.databases import Databases, split_scene
+from experiments.reproduce.layout import count_evaluated
+from experiments.reproduce.networks import Variants
+from experiments.reproduce.options import SMOKE, Options
+from experiments.reproduce.report import run_parts
 
+import experiments
 import hiernorm
-import hiernorm.reproduce
 from hiernorm.learn.network import HNHardNet
 from hiernorm.learn.phototour import PhotoTour
 from hiernorm.learn.rotate import embed_all, rotate_network
 from hiernorm.reference import algorithm_1
-from hiernorm.reproduce.databases import Warehouse
-from hiernorm.reproduce.holdout import split_scene
-from hiernorm.reproduce.options import Options
-from hiernorm.reproduce.parts.layout import _count_evaluated
-from hiernorm.reproduce.run import run_parts
-from hiernorm.reproduce.sizes import SMOKE
-from hiernorm.reproduce.sources import photo_source, scene_source, turned_source
-from hiernorm.reproduce.store import Store
-from hiernorm.reproduce.variants import Workshop
 from hiernorm.scenes.embedded import embedded_photos
 from hiernorm.scenes.writer import SceneWriter
 from hiernorm.vision import cut_patches, detect, read_grey
@@ -87,17 +84,17 @@ def test_scene_that_does_not_tell_images_holds_out_patches_alone(options: Option
 
 
 def test_databases_leave_out_photos_of_queries_and_hold_their_matches(options: Options) -> None:
-    warehouse, plain = Warehouse(options), Workshop(options).plain
-    data = warehouse.build("first", plain, SIZE.entries)
+    databases, plain = Databases(options), Variants(options).plain
+    data = databases.build("first", plain, SIZE.entries)
     assert data.entries.shape == (SIZE.entries, 128)
     assert sum(data.kinds.values()) == SIZE.entries
     assert len(data.keypoints) == SIZE.queries
     held = {f"{PHOTOS - 1}.png"}
     for scene in options.tests:
-        assert held.isdisjoint(photo.name for photo in warehouse._usable_photos(scene))
-    small = warehouse.build("first", plain, 50)
-    split = warehouse.split("first")
-    matches = plain.describe(warehouse.scene_features("first", plain.body)[split.matches])
+        assert held.isdisjoint(photo.name for photo in databases._usable_photos(scene))
+    small = databases.build("first", plain, 50)
+    split = databases.split("first")
+    matches = plain.describe(databases.scene_features("first", plain.backbone)[split.matches])
     stored = {row.tobytes() for row in small.entries}
     assert all(row.tobytes() in stored for row in matches.descriptors[: SIZE.queries])
 
@@ -109,12 +106,12 @@ def test_database_that_photos_cannot_fill_takes_turned_patches(
         (tmp_path / f"{scene}.zip").write_bytes((options.data / f"{scene}.zip").read_bytes())
     bare = replace(options, data=tmp_path)
     patches = POINTS * (PHOTOS + 2 * (PHOTOS - 1))
-    warehouse, plain = Warehouse(bare), Workshop(options).plain
-    data = warehouse.build("first", plain, patches + 50)
+    databases, plain = Databases(bare), Variants(options).plain
+    data = databases.build("first", plain, patches + 50)
     assert data.kinds == {"scene": patches, "turned": 50}
     assert len(np.unique(data.entries, axis=0)) == len(data.entries)
     with pytest.raises(ValueError, match=r"turned ones included; a database needs 1,000,000"):
-        warehouse.build("first", plain, 10**6)
+        databases.build("first", plain, 10**6)
 
 
 def test_turned_sources_are_the_symmetries_of_the_square(options: Options) -> None:
@@ -124,41 +121,41 @@ def test_turned_sources_are_the_symmetries_of_the_square(options: Options) -> No
 
 
 def test_turned_variant_is_the_turned_network(options: Options) -> None:
-    workshop = Workshop(options)
+    variants = Variants(options)
     scene = PhotoTour(options.data, "train")
     patches = torch.from_numpy(scene.patches)[:, None]
     network = HNHardNet(8, 1 / 8)
-    network.load_state_dict(hiernorm_weights(workshop))
+    network.load_state_dict(hiernorm_weights(variants))
     rotate_network(network, patches, scene.points, "lda")
-    variant = workshop.make((8, 1 / 8))
-    found = variant.describe(workshop.plain.body.features(scene_source(scene))).descriptors
+    variant = variants.make((8, 1 / 8))
+    found = variant.describe(variants.plain.backbone.features(scene_source(scene))).descriptors
     expected = hiernorm.normalize(embed_all(network, patches), 8, 1 / 8)
     # Signs of eigenvectors are anyone's choice, and products do not see them.
     np.testing.assert_allclose(found @ found.T, expected @ expected.T, atol=2e-3)
 
 
-def hiernorm_weights(workshop: Workshop) -> dict[str, torch.Tensor]:
+def hiernorm_weights(variants: Variants) -> dict[str, torch.Tensor]:
     from hiernorm.learn.checkpoint import load_weights
 
-    return load_weights(workshop.plain.body.weights)
+    return load_weights(variants.plain.backbone.weights)
 
 
 def test_papers_recipe_trains_and_does_not_train_twice(options: Options) -> None:
     paper = replace(options, recipe="paper", out=options.out.parent / "paper")
-    variant = Workshop(paper).make((16, 1 / 8))
+    variant = Variants(paper).make((16, 1 / 8))
     log = paper.out / "variants" / "K16-a1_8" / "log.jsonl"
     assert [json.loads(line)["epoch"] for line in log.read_text().splitlines()] == [0, 1]
     before = log.stat().st_mtime_ns
-    again = Workshop(paper).make((16, 1 / 8))
+    again = Variants(paper).make((16, 1 / 8))
     assert log.stat().st_mtime_ns == before
-    assert again.body.weights == variant.body.weights
+    assert again.backbone.weights == variant.backbone.weights
 
 
 def test_training_of_other_settings_is_not_taken_for_this_one(options: Options) -> None:
     paper = replace(options, recipe="paper", out=options.out.parent / "paper")
-    Workshop(paper).make((16, 1 / 8))
+    Variants(paper).make((16, 1 / 8))
     with pytest.raises(ValueError, match="a training of other settings"):
-        Workshop(replace(paper, seed=1)).make((16, 1 / 8))
+        Variants(replace(paper, seed=1)).make((16, 1 / 8))
 
 
 def test_parts_that_do_not_exist_are_named(options: Options) -> None:
@@ -167,23 +164,23 @@ def test_parts_that_do_not_exist_are_named(options: Options) -> None:
 
 
 def test_features_are_computed_once(options: Options) -> None:
-    body = Workshop(options).plain.body
+    backbone = Variants(options).plain.backbone
     photo = next((options.data / "photos" / "train").iterdir())
     source = photo_source(photo, "train", limit=5)
-    first = body.features(source)
+    first = backbone.features(source)
 
     def refuse() -> np.ndarray:
         raise AssertionError("cut again")
 
-    np.testing.assert_array_equal(body.features(replace(source, cut=refuse)), first)
+    np.testing.assert_array_equal(backbone.features(replace(source, cut=refuse)), first)
 
 
 def test_store_ignores_runs_of_other_settings_and_cut_off_files(tmp_path: Path) -> None:
-    store = Store(tmp_path, {"seed": 0})
+    store = Store(tmp_path, "reproduce", {"seed": 0})
     assert store.make("part/run", lambda: {"value": (1, 2)}) == {"value": [1, 2]}
     assert store.find("part/run") == {"value": [1, 2]}
-    assert Store(tmp_path, {"seed": 1}).find("part/run") is None
-    forced = Store(tmp_path, {"seed": 0}, force=True)
+    assert Store(tmp_path, "reproduce", {"seed": 1}).find("part/run") is None
+    forced = Store(tmp_path, "reproduce", {"seed": 0}, force=True)
     assert forced.find("part/run") is None
     forced.make("part/run", lambda: {"value": 3})
     assert forced.find("part/run") == {"value": 3}
@@ -196,7 +193,7 @@ def test_run_that_fails_leaves_no_file(tmp_path: Path) -> None:
         raise RuntimeError("out of memory")
 
     with pytest.raises(RuntimeError, match="out of memory"):
-        Store(tmp_path, {}).make("part/run", fail)
+        Store(tmp_path, "reproduce", {}).make("part/run", fail)
     assert list(tmp_path.rglob("*.json")) == []
 
 
@@ -206,7 +203,7 @@ def test_counted_evaluations_are_those_of_algorithm_1() -> None:
     for query in x[:10] + 0.3 * x[10:20]:
         # One entry, the best major, is evaluated before the loop.
         _, evaluated = algorithm_1(query, x, major=8, alpha=1 / 4)
-        counted = _count_evaluated(x, query, (8, 1 / 4))
+        counted = count_evaluated(x, query, (8, 1 / 4))
         assert abs(counted["index"] - evaluated) <= 1
         assert counted["sorted"] <= counted["index"]
 
@@ -219,7 +216,12 @@ def test_options_refuse_what_cannot_be_reproduced(options: Options) -> None:
 
 
 def test_examples_in_docstrings_are_true() -> None:
-    modules = pkgutil.walk_packages(hiernorm.reproduce.__path__, "hiernorm.reproduce.")
-    results = [doctest.testmod(importlib.import_module(module.name)) for module in modules]
+    folders = ("harness", "reproduce")
+    modules = [
+        f"experiments.{folder}.{file.stem}"
+        for folder in folders
+        for file in (Path(experiments.__path__[0]) / folder).glob("*.py")
+    ]
+    results = [doctest.testmod(importlib.import_module(module)) for module in sorted(modules)]
     assert sum(result.attempted for result in results) > 20
     assert sum(result.failed for result in results) == 0
