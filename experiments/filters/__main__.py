@@ -1,52 +1,108 @@
 """Filtered search: latency by the share of ids that are allowed, against FAISS with an IDSelector.
 
-Run by `make bench-filters`; writes a JSON report and prints a table.
+Single queries, one call each, one thread, k=10; methods take turns, medians are reported.
 """
 
 from __future__ import annotations
 
-import json
 import tempfile
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
+import numpy.typing as npt
 
 import hiernorm
+from experiments.harness.command import (
+    Experiment,
+    out_option,
+    results_folder,
+    seed_option,
+    smoke_option,
+)
+from experiments.harness.conditions import Group
+from experiments.harness.methods import Search
+from experiments.harness.records import Recorder
+from experiments.harness.timing import FULL, SMOKE, Effort, measure_group
 from hiernorm import synthetic
-from hiernorm.bench.machine import Bystanders, describe_machine
 from hiernorm.extras import import_extra
 from hiernorm.reference import Float32Array
 
 DIM, MAJOR, ALPHA, K = 128, 16, 1 / 8, 10
 SHARES = (1.0, 0.5, 0.1, 0.01, 0.0001)
 QUERIES = 100
-ROUNDS = 5
+BoolArray = npt.NDArray[np.bool_]
+
+CALLS = Group("calls", K, 1)
 
 
-def _seconds_per_query(search: Callable[[Any], Any], queries: Any) -> float:
-    start = time.perf_counter()
-    for query in queries:
-        search(query[np.newaxis])
-    return (time.perf_counter() - start) / len(queries)
+class FilteredDatabase:
+    """Our database; None as the selection means no filter."""
+
+    family = "cascade"
+    name = index_name = "hiernorm"
+
+    def __init__(self, db: hiernorm.Database, selection: Any | None) -> None:
+        self._db = db
+        self._selection = selection
+
+    def build(self, database: Float32Array, seed: int) -> None:
+        """It is there already."""
+
+    def nbytes(self) -> None:
+        """Unknown."""
+
+    def hits(self, queries: Float32Array) -> hiernorm.Hits:
+        """The whole answer."""
+        return self._db.search(queries, K, where=self._selection, threads=1)
+
+    def prepare(self, group: Group) -> Search:
+        """Return a search that yields ids."""
+        return lambda queries: self.hits(queries).ids
 
 
-@click.command()
+class FilteredFlat:
+    """FAISS IndexFlatIP with a bitmap of the allowed ids; None means no filter."""
+
+    family = "flat"
+    name = index_name = "FAISS IndexFlatIP"
+
+    def __init__(self, flat: Any, allowed: BoolArray | None) -> None:
+        self._flat = flat
+        self._options: dict[str, Any] = {}
+        if allowed is not None:
+            faiss = import_extra("faiss", extra="bench")
+            self._bits = np.packbits(allowed, bitorder="little")
+            selector = faiss.IDSelectorBitmap(len(allowed), faiss.swig_ptr(self._bits))
+            self._options = {"params": faiss.SearchParameters(sel=selector)}
+
+    def build(self, database: Float32Array, seed: int) -> None:
+        """It is there already."""
+
+    def nbytes(self) -> None:
+        """Unknown."""
+
+    def prepare(self, group: Group) -> Search:
+        """Return a search that yields ids."""
+        return lambda queries: self._flat.search(queries, K, **self._options)[1]
+
+
+@click.command("filters", cls=Experiment)
 @click.option("--entries", default=500_000, show_default=True)
-@click.option("--seed", default=0, show_default=True)
-@click.option("--out", type=click.Path(path_type=Path), default=Path("results/filters.json"))
-def main(entries: int, seed: int, out: Path) -> None:
-    """Measure single queries, one thread, k=10; methods take turns, medians are reported."""
+@seed_option
+@smoke_option
+@out_option
+def main(entries: int, seed: int, smoke: bool, out: Path | None) -> None:
+    """Measure filtered search against FAISS."""
     faiss = import_extra("faiss", extra="bench")
-    faiss.omp_set_num_threads(1)
+    if smoke:
+        entries = min(entries, 3_000)
     data = synthetic.hierarchical(entries, QUERIES, major=MAJOR, alpha=ALPHA, seed=seed)
     flat = faiss.IndexFlatIP(DIM)
     flat.add(data.database)
     rng = np.random.default_rng(seed)
-    bystanders = Bystanders()
+    recorder = Recorder("filters", seed, {"entries": entries})
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         db = hiernorm.Database.create(Path(folder) / "db.hn", DIM, major=MAJOR, alpha=ALPHA)
@@ -54,19 +110,10 @@ def main(entries: int, seed: int, out: Path) -> None:
         for share in SHARES:
             allowed = rng.random(entries) < share
             allowed[rng.integers(0, entries, K)] = True
-            rows.append(_measure(db, flat, faiss, data.queries, allowed))
-    report = {
-        "entries": entries,
-        "dim": DIM,
-        "major": MAJOR,
-        "alpha": ALPHA,
-        "k": K,
-        "rows": rows,
-        "share_of_other_processes": bystanders.share(),
-        "machine": describe_machine(),
-    }
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+            rows.append(measure(db, flat, data.queries, allowed, SMOKE if smoke else FULL))
+    sizes = {"entries": entries, "dim": DIM, "major": MAJOR, "alpha": ALPHA, "k": K}
+    file = results_folder("filters", out, smoke) / "filters.json"
+    recorder.write(file, {**sizes, "rows": rows})
     click.echo(f"{'allowed':>10} {'hiernorm us':>12} {'faiss us':>10} {'ratio':>7} {'same ids':>9}")
     for row in rows:
         ratio = row["faiss_seconds"] / row["hiernorm_seconds"]
@@ -76,32 +123,20 @@ def main(entries: int, seed: int, out: Path) -> None:
         )
 
 
-def _measure(
-    db: hiernorm.Database, flat: Any, faiss: Any, queries: Any, allowed: Any
+def measure(
+    db: hiernorm.Database, flat: Any, queries: Float32Array, allowed: BoolArray, effort: Effort
 ) -> dict[str, Any]:
-    selection = db.select(np.flatnonzero(allowed))
-    bits = np.packbits(allowed, bitorder="little")
-    selector = faiss.IDSelectorBitmap(len(allowed), faiss.swig_ptr(bits))
-    parameters = faiss.SearchParameters(sel=selector)
+    """Time both with one filter, and compare their answers."""
     everything = bool(allowed.all())  # then each searches without a filter
-
-    def ours(q: Float32Array) -> hiernorm.Hits:
-        return db.search(q, K, where=None if everything else selection, threads=1)
-
-    def theirs(q: Float32Array) -> Any:
-        return flat.search(q, K) if everything else flat.search(q, K, params=parameters)
-
-    times: dict[str, list[float]] = {"ours": [], "theirs": []}
-    for _ in range(ROUNDS):
-        times["ours"].append(_seconds_per_query(ours, queries))
-        times["theirs"].append(_seconds_per_query(theirs, queries[: max(1, QUERIES // 5)]))
-    hits = ours(queries)
-    _, ids = theirs(queries)
+    ours = FilteredDatabase(db, None if everything else db.select(np.flatnonzero(allowed)))
+    theirs = FilteredFlat(flat, None if everything else allowed)
+    timings = measure_group([ours, theirs], queries, CALLS, effort)
+    hits, ids = ours.hits(queries), theirs.prepare(CALLS)(queries)
     return {
         "allowed": int(allowed.sum()),
         "share": float(allowed.mean()),
-        "hiernorm_seconds": float(np.median(times["ours"])),
-        "faiss_seconds": float(np.median(times["theirs"])),
+        "hiernorm_seconds": timings[ours.name].median,
+        "faiss_seconds": timings[theirs.name].median,
         "scanned": float(hits.certificate.work["scanned"].mean()),
         "exact": bool(hits.certificate.exact.all()),
         "same_ids": float((hits.ids == ids).mean()),

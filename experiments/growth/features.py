@@ -1,6 +1,4 @@
-"""Features of many real patches, for the study of growth with N.
-
-    python benchmarks/features.py --data DIR --entries 1000000 --out study/
+"""Features of many real patches, for the studies of growth, plain vectors and quality.
 
 DIR has photos in ``photos/<set>/``. Every keypoint of every photo is a patch, then the same at
 further scales, then all of these turned and mirrored, until there are enough; every tenth photo
@@ -11,27 +9,28 @@ on, and a larger one uses what a smaller one made.
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import numpy as np
 from rich.progress import Progress
 
 import hiernorm.models
-from hiernorm.reference import Float32Array
-from hiernorm.reproduce.features import Body
-from hiernorm.reproduce.sources import (
+from experiments.harness.command import EXISTING_FILE, EXISTING_FOLDER, FOLDER, Experiment
+from experiments.harness.patches import (
     SCALES,
     SYMMETRIES,
+    Backbone,
     Source,
     find_photos,
     photo_source,
     spread_source,
     turned_source,
 )
+from hiernorm.reference import Float32Array
 
 EVERY = 10
 """Of the photos, one in so many gives queries."""
@@ -55,41 +54,42 @@ def all_sources(photos: list[tuple[str, Path]], limit: int) -> Iterator[Source]:
             yield turned_source(source, number)
 
 
-def main() -> None:
-    """Describe until there are enough."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--entries", type=int, default=1_000_000)
-    parser.add_argument("--keypoints", type=int, default=5790, help="of a photo, the strongest")
-    parser.add_argument("--queries", type=int, default=1000)
-    parser.add_argument("--weights", type=Path, default=SHIPPED, help="of a plain network")
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--out", type=Path, required=True)
-    options = parser.parse_args()
-    body = Body(options.weights, options.out / "cache", options.threads)
-    photos, asking = split_photos(options.data)
-    each = -(-options.queries // len(asking))
-    queries = [body.features(spread_source(photo, name, each)) for name, photo in asking]
-    np.save(options.out / "queries.npy", np.concatenate(queries)[: options.queries])
+@click.command("growth.features", cls=Experiment)
+@click.option("--data", type=EXISTING_FOLDER, required=True, help="Has photos/<set>/.")
+@click.option("--entries", default=1_000_000, show_default=True)
+@click.option("--keypoints", default=5790, show_default=True, help="Strongest ones of a photo.")
+@click.option("--queries", default=1000, show_default=True)
+@click.option("--weights", type=EXISTING_FILE, default=SHIPPED, help="Of a plain network.")
+@click.option("--threads", default=1, show_default=True)
+@click.option("--out", type=FOLDER, required=True, help="Folder for features and cache.")
+def main(
+    data: Path, entries: int, keypoints: int, queries: int, weights: Path, threads: int, out: Path
+) -> None:
+    """Describe patches of photos until there are enough."""
+    backbone = Backbone(weights, out / "cache", threads)
+    photos, asking = split_photos(data)
+    each = -(-queries // len(asking))
+    asked = [backbone.features(spread_source(photo, name, each)) for name, photo in asking]
+    np.save(out / "queries.npy", np.concatenate(asked)[:queries])
     parts: list[Float32Array] = []
     kinds = Counter[str]()
-    left = options.entries
+    left = entries
     with Progress() as progress:
-        task = progress.add_task("patches described", total=options.entries)
-        for source in all_sources(photos, options.keypoints):
-            parts.append(body.features(source)[:left])
+        task = progress.add_task("patches described", total=entries)
+        for source in all_sources(photos, keypoints):
+            parts.append(backbone.features(source)[:left])
             kinds[source.kind] += len(parts[-1])
             left -= len(parts[-1])
-            progress.update(task, completed=options.entries - left)
+            progress.update(task, completed=entries - left)
             if left == 0:
                 break
         else:
-            raise SystemExit(
-                f"the photos give {options.entries - left:,} patches, turned ones included"
+            raise click.ClickException(
+                f"the photos give {entries - left:,} patches, turned ones included"
             )
-    np.save(options.out / "features.npy", np.concatenate(parts))
+    np.save(out / "features.npy", np.concatenate(parts))
     made = {"photos": len(photos), "queries_from": len(asking), "patches": dict(kinds)}
-    (options.out / "made.json").write_text(json.dumps(made, indent=2) + "\n")
+    (out / "made.json").write_text(json.dumps(made, indent=2) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,5 @@
 """Time and peak memory of matching two descriptor sets: hiernorm, kornia, OpenCV.
 
-    python benchmarks/match.py --out results/match
-
 Each measurement runs in a process of its own, so that its peak memory is its own: all threads of
 the machine, a small warm-up, then the best of some rounds. NumPy's BLAS, which only the fit of
 plain vectors uses, has one thread: its threads wait for each other where others are at work. A
@@ -12,7 +10,6 @@ vectors, 128 dimensions.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import resource
@@ -22,10 +19,20 @@ import time
 from pathlib import Path
 from typing import Any
 
+import click
 import numpy as np
 
 import hiernorm
-from hiernorm.bench.machine import describe_machine
+from experiments.harness.command import (
+    Experiment,
+    out_option,
+    results_folder,
+    seed_option,
+    smoke_option,
+)
+from experiments.harness.records import Recorder
+from hiernorm.extras import import_extra
+from hiernorm.reference import Float32Array, Int64Array
 
 SIZES = (1_000, 2_000, 10_000, 100_000)
 METHODS = ("hiernorm", "kornia", "opencv")
@@ -33,7 +40,7 @@ KINDS = ("hn", "plain")
 DIM = 128
 
 
-def make_views(n: int, kind: str, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+def make_views(n: int, kind: str, seed: int = 0) -> tuple[Float32Array, Float32Array]:
     """Two noisy views of ``n`` vectors in different order, ``(n, 128)`` float32 unit rows."""
     rng = np.random.default_rng(seed)
     # The energy of the dimensions falls, as it does in trained descriptors.
@@ -49,22 +56,21 @@ def make_views(n: int, kind: str, seed: int = 0) -> tuple[np.ndarray, np.ndarray
     return first, second
 
 
-def match_mutual(method: str, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def match_mutual(method: str, a: Float32Array, b: Float32Array) -> Int64Array:
     """The mutual nearest pairs by one of METHODS, ``(n, 2)``, sorted."""
     if method == "hiernorm":
         return hiernorm.match_descriptors(a, b).pairs
     if method == "kornia":
-        import kornia.feature
-        import torch
-
+        torch = import_extra("torch", extra="train")
+        match_mnn = import_extra("kornia.feature", extra="train").match_mnn
         with torch.no_grad():
-            pairs = kornia.feature.match_mnn(torch.from_numpy(a), torch.from_numpy(b))[1].numpy()
+            pairs = match_mnn(torch.from_numpy(a), torch.from_numpy(b))[1].numpy()
     else:
-        import cv2
-
+        cv2 = import_extra("cv2", extra="vision")
         found = cv2.BFMatcher(cv2.NORM_L2, crossCheck=True).match(a, b)
         pairs = np.array([(m.queryIdx, m.trainIdx) for m in found])
-    return pairs[np.lexsort(pairs.T[::-1])]
+    ordered: Int64Array = pairs[np.lexsort(pairs.T[::-1])]
+    return ordered
 
 
 def memory_of(field: str) -> int:
@@ -101,7 +107,7 @@ def measure(method: str, kind: str, n: int) -> dict[str, Any]:
 
 def run(method: str, kind: str, n: int, limit: float) -> dict[str, Any]:
     """Measure in a process of its own."""
-    command = [sys.executable, __file__, "--one", method, kind, str(n)]
+    command = [sys.executable, "-m", "experiments.match", "--one", method, kind, str(n)]
     row: dict[str, Any] = {"method": method, "kind": kind, "n": n}
     try:
         done = subprocess.run(
@@ -122,42 +128,47 @@ def run(method: str, kind: str, n: int, limit: float) -> dict[str, Any]:
 
 def show(rows: list[dict[str, Any]]) -> None:
     """Print the rows as a table."""
-    print(
+    click.echo(
         f"{'n x n':>8} {'vectors':>8} {'method':>9} {'time':>12} {'peak memory':>12} {'pairs':>8}"
     )
     for row in rows:
         start = f"{row['n']:>8,} {row['kind']:>8} {row['method']:>9}"
         if "failure" in row:
-            print(f"{start} {row['failure']}")
+            click.echo(f"{start} {row['failure']}")
         else:
             seconds, peak = row["seconds"], row["peak_bytes"] / 2**20
-            print(f"{start} {seconds * 1e3:>9,.1f} ms {peak:>8,.0f} MiB {row['pairs']:>8,}")
+            click.echo(f"{start} {seconds * 1e3:>9,.1f} ms {peak:>8,.0f} MiB {row['pairs']:>8,}")
 
 
-def main() -> None:
-    """Read the command line, measure, write match.json."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--one", nargs=3, metavar=("METHOD", "KIND", "N"), help=argparse.SUPPRESS)
-    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
-    parser.add_argument("--limit", type=float, default=900, help="seconds of one measurement")
-    parser.add_argument("--out", type=Path, help="folder for match.json")
-    options = parser.parse_args()
-    if options.one:
-        method, kind, n = options.one
-        print(json.dumps(measure(method, kind, int(n))))
+@click.command("match", cls=Experiment)
+@click.option("--one", nargs=3, hidden=True, help="Method, kind and size, in this process.")
+@click.option("--size", "sizes", type=int, multiple=True, help="May be repeated  [four sizes]")
+@click.option("--limit", default=900.0, show_default=True, help="Seconds of one measurement.")
+@seed_option
+@smoke_option
+@out_option
+def main(
+    one: tuple[str, str, str] | None,
+    sizes: tuple[int, ...],
+    limit: float,
+    seed: int,
+    smoke: bool,
+    out: Path | None,
+) -> None:
+    """Measure time and peak memory of matching two sets."""
+    if one:
+        method, kind, size = one
+        click.echo(json.dumps(measure(method, kind, int(size))))
         return
-    load = os.getloadavg()
+    recorder = Recorder("match", seed, {"limit": limit})
     rows = []
-    for n in options.sizes:
+    for n in sizes or ((200,) if smoke else SIZES):
         for kind in KINDS:
             for method in METHODS:
-                print(f"{n:,} {kind} {method}", file=sys.stderr)
-                rows.append(run(method, kind, n, options.limit))
+                click.echo(f"{n:,} {kind} {method}", err=True)
+                rows.append(run(method, kind, n, limit))
     show(rows)
-    if options.out:
-        options.out.mkdir(parents=True, exist_ok=True)
-        report = {"machine": describe_machine(), "load_before": load, "rows": rows}
-        (options.out / "match.json").write_text(json.dumps(report, indent=1) + "\n")
+    recorder.write(results_folder("match", out, smoke) / "match.json", {"rows": rows})
 
 
 if __name__ == "__main__":

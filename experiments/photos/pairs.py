@@ -1,7 +1,5 @@
 """How well photos are matched: our descriptors and OpenCV's SIFT at the same keypoints.
 
-    python benchmarks/photo_pairs.py --data SCENES --out results/photos
-
 Pairs of photos of a scene with tracks: the scene's archive (PhotoTour) says which patches show the
 same 3-D point, and where in which photo. The tracks that both photos of a pair see give its true
 geometry: a homography (MAGSAC) where one explains at least four fifths of them, so that what is
@@ -18,25 +16,36 @@ found by SIFT, which favours it.
 
 from __future__ import annotations
 
-import argparse
-import json
-import sys
 import time
+import zipfile
 from dataclasses import dataclass
 from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
-import cv2
+import click
 import numpy as np
+import numpy.typing as npt
 
 import hiernorm
-from hiernorm.bench.machine import describe_machine
+from experiments.harness.command import (
+    EXISTING_FOLDER,
+    Experiment,
+    out_option,
+    results_folder,
+    seed_option,
+    smoke_option,
+)
+from experiments.harness.records import Recorder, read_record
+from hiernorm.extras import import_extra
 from hiernorm.learn import PhotoTour
+from hiernorm.reference import Float64Array, Int64Array
 from hiernorm.vision import Frames, agree, detect, list_photos, read_grey
 from hiernorm.vision.geometry import epipolar_distances
 from hiernorm.vision.pairing import places_of
 from hiernorm.vision.patches import cut_patches
+
+cv2 = import_extra("cv2", extra="vision")
 
 SCENES = ("fox", "monstree")
 MODELS = ("hardnet", "hn16", "hn8")
@@ -52,8 +61,8 @@ class Truth:
     """The geometry of a pair by its tracks: what kind, the matrix, the tracks ``(n, 2)`` each."""
 
     geometry: str
-    matrix: np.ndarray
-    tracks: tuple[np.ndarray, np.ndarray]
+    matrix: Float64Array
+    tracks: tuple[Float64Array, Float64Array]
 
 
 @dataclass
@@ -61,7 +70,7 @@ class Photo:
     """One photo: its keypoints and each method's descriptors."""
 
     frames: Frames
-    descriptors: dict[str, np.ndarray]
+    descriptors: dict[str, npt.NDArray[np.float32]]
 
 
 def describe(file: Path, limit: int, models: dict[str, hiernorm.Model]) -> Photo:
@@ -80,7 +89,7 @@ def describe(file: Path, limit: int, models: dict[str, hiernorm.Model]) -> Photo
     return Photo(frames, descriptors)
 
 
-def match(method: str, a: Photo, b: Photo) -> np.ndarray:
+def match(method: str, a: Photo, b: Photo) -> Int64Array:
     """Pairs of keypoints ``(n, 2)`` by one of METHODS."""
     if method in MODELS:
         one, other = (photo.descriptors[method] for photo in (a, b))
@@ -94,13 +103,13 @@ def match(method: str, a: Photo, b: Photo) -> np.ndarray:
     return np.array([(m.queryIdx, m.trainIdx) for m in found], np.int64).reshape(-1, 2)
 
 
-def read_tracks(archive: Path) -> dict[int, dict[int, np.ndarray]]:
+def read_tracks(archive: Path) -> dict[int, dict[int, Float64Array]]:
     """Per photo: the place of each 3-D point that it sees."""
     scene = PhotoTour.open(archive)
     interest = np.loadtxt(
         scene_lines(archive, "interest.txt"), usecols=(0, 1, 2), ndmin=2, dtype=np.float64
     )
-    tracks: dict[int, dict[int, np.ndarray]] = {}
+    tracks: dict[int, dict[int, Float64Array]] = {}
     for point, (photo, x, y) in zip(scene.points, interest, strict=True):
         tracks.setdefault(int(photo), {})[int(point)] = np.array([x, y])
     return tracks
@@ -108,14 +117,12 @@ def read_tracks(archive: Path) -> dict[int, dict[int, np.ndarray]]:
 
 def scene_lines(archive: Path, name: str) -> list[str]:
     """The lines of a text file in a zip."""
-    import zipfile
-
     with zipfile.ZipFile(archive) as file:
         return file.read(name).decode().splitlines()
 
 
 def choose_pairs(
-    tracks: dict[int, dict[int, np.ndarray]], count: int
+    tracks: dict[int, dict[int, Float64Array]], count: int
 ) -> list[tuple[int, int, str]]:
     """``count`` pairs, evenly from the fewest common tracks to the most, with their difficulty."""
     shared = sorted(
@@ -127,16 +134,19 @@ def choose_pairs(
     return [(*usable[place][1:], str(name)) for place, name in zip(places, names, strict=False)]
 
 
-def distances(geometry: str, matrix: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def distances(
+    geometry: str, matrix: Float64Array, a: Float64Array, b: Float64Array
+) -> Float64Array:
     """Pixels by which places ``(n, 2)`` of two photos miss a geometry."""
     if len(a) == 0:
         return np.empty(0)
     if geometry == "fundamental":
         return epipolar_distances(matrix, a, b)
-    return np.linalg.norm(cv2.perspectiveTransform(a[:, None], matrix)[:, 0] - b, axis=1)
+    moved: Float64Array = cv2.perspectiveTransform(a[:, None], matrix)[:, 0]
+    return np.asarray(np.linalg.norm(moved - b, axis=1))
 
 
-def find_truth(a: np.ndarray, b: np.ndarray) -> Truth | None:
+def find_truth(a: Float64Array, b: Float64Array) -> Truth | None:
     """The geometry that the tracks ``(n, 2)`` of a pair determine, if any."""
     plane = agree(a, b, geometry="homography", threshold=TOLERANCE).matrix
     if plane is not None and (distances("homography", plane, a, b) <= TOLERANCE).mean() >= PLANAR:
@@ -184,7 +194,7 @@ def study(data: Path, scene: str, count: int, photos: int, limit: int) -> list[d
     known: dict[int, Photo] = {}
     rows = []
     for number, (a, b, difficulty) in enumerate(choose_pairs(tracks, count)):
-        print(f"{scene} {number + 1} of {count}", file=sys.stderr)
+        click.echo(f"{scene} {number + 1} of {count}", err=True)
         for photo in (a, b):
             if photo not in known:
                 known[photo] = describe(files[photo], limit, models)
@@ -205,7 +215,7 @@ def study(data: Path, scene: str, count: int, photos: int, limit: int) -> list[d
 
 def summarise(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Means per scene, geometry, difficulty and method."""
-    summary = []
+    summary: list[dict[str, Any]] = []
     kinds = {
         "scene": (*SCENES, "all"),
         "geometry": ("homography", "fundamental", "all"),
@@ -219,18 +229,17 @@ def summarise(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
             names = ("matches", "correct_matches", "inliers", "correct_inliers")
             means = {name: float(np.mean([row[name] for row in of])) for name in names}
             success = float(np.mean([row["success"] for row in of]))
-            summary.append({**kind, "pairs": len(of), "success_rate": success, **means})
+            counts = {"pairs": len(of), "success_rate": success}
+            summary.append({**kind, **counts, **means})
     return summary
 
 
 def draw(summary: list[dict[str, Any]], file: Path) -> None:
     """Bars: success rate and correct inliers per difficulty."""
-    import matplotlib
+    from matplotlib.figure import Figure
 
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(1, 2, figsize=(11, 4), layout="constrained")
+    figure = Figure(figsize=(11, 4), layout="constrained")
+    axes = figure.subplots(1, 2)
     groups = ("easy", "medium", "hard", "all")
     for panel, key, label in zip(
         axes, ("success_rate", "correct_inliers"), ("success rate", "correct inliers"), strict=True
@@ -252,32 +261,42 @@ def draw(summary: list[dict[str, Any]], file: Path) -> None:
     figure.savefig(file, dpi=130)
 
 
-def main() -> None:
-    """Read the command line, study, write pairs.json and pairs.png."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, required=True, help="<scene>.zip and photos/<scene>/")
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--pairs", type=int, default=36, help="of each scene")
-    parser.add_argument("--photos", type=int, default=20, help="of each scene, at most")
-    parser.add_argument("--keypoints", type=int, default=1000)
-    options = parser.parse_args()
-    rows = []
-    for scene in SCENES:
-        rows += study(options.data, scene, options.pairs, options.photos, options.keypoints)
-    report = {
-        "machine": describe_machine(),
-        "keypoints": options.keypoints,
-        "photos": options.photos,
-        "summary": summarise(rows),
-        "pairs": rows,
-    }
-    options.out.mkdir(parents=True, exist_ok=True)
-    file = options.out / "pairs.json"
-    file.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
-    draw(json.loads(file.read_text(encoding="utf-8"))["summary"], options.out / "pairs.png")
-    for row in report["summary"]:
+@click.command("photos.pairs", cls=Experiment)
+@click.option("--data", type=EXISTING_FOLDER, help="Has <scene>.zip and photos/<scene>/.")
+@click.option("--pairs", "count", default=36, show_default=True, help="Pairs of each scene.")
+@click.option("--photos", default=20, show_default=True, help="Photos of each scene, at most.")
+@click.option("--keypoints", default=1000, show_default=True, help="Keypoints of each photo.")
+@click.option("--render", is_flag=True, help="Draw the picture of --out again, no more.")
+@seed_option
+@smoke_option
+@out_option
+def main(
+    data: Path | None,
+    count: int,
+    photos: int,
+    keypoints: int,
+    render: bool,
+    seed: int,
+    smoke: bool,
+    out: Path | None,
+) -> None:
+    """Match pairs of photos by our descriptors and by SIFT; compare with the tracks."""
+    folder = results_folder("photos", out, smoke)
+    file = folder / "pairs.json"
+    if not render:
+        if data is None:
+            raise click.UsageError("give --data, or --render")
+        if smoke:
+            count, photos, keypoints = 2, 3, 200
+        recorder = Recorder("photos.pairs", seed)
+        rows = [row for scene in SCENES for row in study(data, scene, count, photos, keypoints)]
+        sizes = {"keypoints": keypoints, "photos": photos}
+        recorder.write(file, {**sizes, "summary": summarise(rows), "pairs": rows})
+    summary = read_record(file).result["summary"]
+    draw(summary, folder / "pairs.png")
+    for row in summary:
         if row["scene"] == row["geometry"] == "all":
-            print(
+            click.echo(
                 f"{row['difficulty']:>7} {row['method']:>17} {row['pairs']:>3} pairs, "
                 f"success {row['success_rate']:.0%}, correct inliers {row['correct_inliers']:.0f}"
             )

@@ -1,7 +1,5 @@
 """How often `hiernorm locate` finds the right place: every photo in turn left out and looked for.
 
-    python benchmarks/photo_places.py --photos PHOTOS --out results/photos
-
 All photos of all sets (a folder each) are described into one collection. Each photo is the query
 once, with its own descriptors hidden from the search; the answer is right if the best photo is of
 the query's set. Not every photo need show what another of its set does: a miss may be nobody's
@@ -10,17 +8,24 @@ fault.
 
 from __future__ import annotations
 
-import argparse
 import json
-import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
+import click
 import numpy as np
 
-from hiernorm.bench.machine import describe_machine
+from experiments.harness.command import (
+    EXISTING_FOLDER,
+    Experiment,
+    out_option,
+    results_folder,
+    seed_option,
+    smoke_option,
+)
+from experiments.harness.records import Recorder
 from hiernorm.vision.collection import Collection
 from hiernorm.vision.description import Description, Recipe
 from hiernorm.vision.intake import find_photos, take_in
@@ -37,7 +42,7 @@ def ask(collection: Collection, number: int) -> dict[str, Any]:
     seconds = time.perf_counter() - start
     here = place_of(photo.name)
     names = [collection.photos[candidate.photo].name for candidate in found]
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "photo": name,
             "votes": c.votes,
@@ -111,47 +116,57 @@ def summarise(rows: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def main() -> None:
-    """Read the command line, ask for every photo, write places.json."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--photos", type=Path, required=True, help="a folder of sets")
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--model", default="hn16")
-    parser.add_argument("--keypoints", type=int, default=1000)
-    parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--keep", type=Path, help="collection.hn that a later run starts from")
-    options = parser.parse_args()
-    recipe = Recipe(model=options.model, limit=options.keypoints)
+@click.command("photos.places", cls=Experiment)
+@click.option("--photos", type=EXISTING_FOLDER, required=True, help="A folder of sets.")
+@click.option("--model", default="hn16", show_default=True)
+@click.option("--keypoints", default=1000, show_default=True, help="Keypoints of each photo.")
+@click.option("--workers", default=2, show_default=True)
+@click.option("--keep", type=click.Path(path_type=Path), help="Collection for a later run.")
+@seed_option
+@smoke_option
+@out_option
+def main(
+    photos: Path,
+    model: str,
+    keypoints: int,
+    workers: int,
+    keep: Path | None,
+    seed: int,
+    smoke: bool,
+    out: Path | None,
+) -> None:
+    """Leave every photo out in turn and look for it."""
+    if smoke:
+        keypoints = min(keypoints, 100)
+    recorder = Recorder("photos.places", seed)
     with tempfile.TemporaryDirectory() as folder:
-        path = options.keep or Path(folder) / "all.hn"
+        path = keep or Path(folder) / "all.hn"
         start = time.perf_counter()
         outcome = take_in(
             path,
-            find_photos([options.photos]),
-            recipe,
-            workers=options.workers,
-            report=lambda done, total: print(f"described {done} of {total}", file=sys.stderr),
+            find_photos([photos]),
+            Recipe(model=model, limit=keypoints),
+            workers=workers,
+            report=lambda done, total: click.echo(f"described {done} of {total}", err=True),
         )
         described = time.perf_counter() - start
         collection = Collection.open(path)
         rows = []
         for number in range(len(collection)):
             rows.append(ask(collection, number))
-            print(f"{number + 1} of {len(collection)}: {rows[-1]['right']}", file=sys.stderr)
+            click.echo(f"{number + 1} of {len(collection)}: {rows[-1]['right']}", err=True)
         entries = len(collection.ids)
-    report = {
-        "machine": describe_machine(),
-        "model": options.model,
-        "keypoints": options.keypoints,
+    result = {
+        "model": model,
+        "keypoints": keypoints,
         "entries": entries,
         "describe_seconds": described,
         "failed": outcome.failed,
         "summary": summarise(rows),
         "queries": shorten(rows),
     }
-    options.out.mkdir(parents=True, exist_ok=True)
-    (options.out / "places.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
-    print(json.dumps(report["summary"], indent=1))
+    recorder.write(results_folder("photos", out, smoke) / "places.json", result)
+    click.echo(json.dumps(result["summary"], indent=1))
 
 
 if __name__ == "__main__":

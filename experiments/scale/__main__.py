@@ -1,6 +1,6 @@
 """A database larger than memory likes: built from a stream, opened, searched, in processes apart.
 
-Run by `make bench-scale`; writes a JSON report and prints it.
+Writes scale.json and prints what it found.
 """
 
 from __future__ import annotations
@@ -20,8 +20,16 @@ import click
 import numpy as np
 
 import hiernorm
+from experiments.harness.command import (
+    Experiment,
+    out_option,
+    results_folder,
+    seed_option,
+    smoke_option,
+)
+from experiments.harness.machine import LoadWatch
+from experiments.harness.records import Recorder
 from hiernorm import synthetic
-from hiernorm.bench.machine import Bystanders, describe_machine
 from hiernorm.reference import Float32Array, canonical_scores, rank
 from hiernorm.threads import thread_count
 
@@ -84,7 +92,7 @@ def run_build(path: Path, entries: int, seed: int) -> dict[str, Any]:
     making_per_entry = (time.perf_counter() - making) / min(entries, 4 * PIECE)
     before = memory("RssAnon")
     watch = MemoryWatch()
-    bystanders = Bystanders()
+    watch_load = LoadWatch()
     start = time.perf_counter()
     db = hiernorm.Database.create(path, DIM, major=MAJOR, alpha=ALPHA)
     db.add(make_pieces(entries, seed), progress=lambda done, _: _say(f"{done:,} of {entries:,}"))
@@ -94,7 +102,7 @@ def run_build(path: Path, entries: int, seed: int) -> dict[str, Any]:
         "seconds_of_making_vectors": making_per_entry * entries,
         "bytes_before": before,
         "peak_bytes": watch.stop(),
-        "share_of_other_processes": bystanders.share(),
+        "share_of_other_processes": watch_load.other_processes(),
         **db.info(),
     }
 
@@ -103,7 +111,7 @@ def run_search(path: Path, seed: int) -> dict[str, Any]:
     """Open, search for the first time and many times more."""
     queries = make_queries(seed)
     _forget(path)
-    bystanders = Bystanders()
+    watch_load = LoadWatch()
     before = memory("RssAnon")
     start = time.perf_counter()
     db = hiernorm.Database.open(path)
@@ -143,7 +151,7 @@ def run_search(path: Path, seed: int) -> dict[str, Any]:
         "anonymous_bytes": memory("RssAnon"),
         "anonymous_bytes_before": before,
         "mapped_bytes_resident": memory("RssFile"),
-        "share_of_other_processes": bystanders.share(),
+        "share_of_other_processes": watch_load.other_processes(),
         "checked_queries": _check(db, queries[:CHECKED]),
     }
 
@@ -180,21 +188,32 @@ def _say(text: str) -> None:
 
 
 def _in_a_process_of_its_own(step: str, path: Path, entries: int, seed: int) -> dict[str, Any]:
-    command = [sys.executable, "-m", "hiernorm.bench.scale", "--step", step, "--path", str(path)]
+    command = [sys.executable, "-m", "experiments.scale", "--step", step, "--path", str(path)]
     command += ["--entries", str(entries), "--seed", str(seed)]
     done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
     found: dict[str, Any] = json.loads(done.stdout)
     return found
 
 
-@click.command()
+@click.command("scale", cls=Experiment)
 @click.option("--entries", default=5_000_000, show_default=True)
-@click.option("--seed", default=0, show_default=True)
-@click.option("--path", type=click.Path(path_type=Path), default=Path("build/scale.hn"))
-@click.option("--out", type=click.Path(path_type=Path), default=Path("results/scale.json"))
+@click.option(
+    "--path", type=click.Path(path_type=Path), default=Path("build/scale.hn"), show_default=True
+)
 @click.option("--keep", is_flag=True, help="Keep the database.")
 @click.option("--step", type=click.Choice(["build", "search"]), hidden=True)
-def main(entries: int, seed: int, path: Path, out: Path, keep: bool, step: str | None) -> None:
+@seed_option
+@smoke_option
+@out_option
+def main(
+    entries: int,
+    path: Path,
+    keep: bool,
+    step: str | None,
+    seed: int,
+    smoke: bool,
+    out: Path | None,
+) -> None:
     """Build a database of synthetic HN vectors from a stream, then open and search it."""
     if step == "build":
         click.echo(json.dumps(run_build(path, entries, seed)))
@@ -202,10 +221,13 @@ def main(entries: int, seed: int, path: Path, out: Path, keep: bool, step: str |
     if step == "search":
         click.echo(json.dumps(run_search(path, seed)))
         return
+    if smoke:
+        entries = min(entries, 1_500)
+    recorder = Recorder("scale", seed, {"entries": entries})
     shutil.rmtree(path, ignore_errors=True)
     path.parent.mkdir(parents=True, exist_ok=True)
     built = _in_a_process_of_its_own("build", path, entries, seed)
-    report = {
+    result = {
         "entries": entries,
         "dim": DIM,
         "major": MAJOR,
@@ -213,13 +235,11 @@ def main(entries: int, seed: int, path: Path, out: Path, keep: bool, step: str |
         "k": K,
         "build": {**built, "path": path.name},
         "search": _in_a_process_of_its_own("search", path, entries, seed),
-        "machine": describe_machine(),
     }
     if not keep:
         shutil.rmtree(path)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
-    click.echo(json.dumps({k: v for k, v in report.items() if k != "machine"}, indent=1))
+    recorder.write(results_folder("scale", out, smoke) / "scale.json", result)
+    click.echo(json.dumps(result, indent=1))
 
 
 if __name__ == "__main__":

@@ -1,16 +1,13 @@
 """Shards on Ray against one process: latency, throughput, where the time goes, and a model of it.
 
-    python benchmarks/ray_shards.py --out results/ray.json
-
 Synthetic HN vectors (128 dimensions, K=16, alpha=1/8). Measured: one process with all entries;
 Ray with 1 and 2 workers (shards); the costs of a call, of a hit merged and of a scan, at sizes that
-the comparison does not use. Then a simulation (ray_model.py) predicts latency and throughput with
+the comparison does not use. Then a simulation (`model`) predicts latency and throughput with
 Ray from these costs, and the report has both. Answers are compared bit for bit all the while.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import shutil
@@ -21,15 +18,24 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import click
 import numpy as np
-from ray_model import Costs, Machine, Plan, carry, fit_power, simulate
 
 import hiernorm
+from experiments.harness.command import (
+    Experiment,
+    out_option,
+    results_folder,
+    seed_option,
+    smoke_option,
+)
+from experiments.harness.records import Recorder, Result
+from experiments.shards.model import Costs, Machine, Plan, carry, fit_power, simulate
 from hiernorm import synthetic
-from hiernorm.bench.machine import Bystanders, describe_machine
 from hiernorm.distributed import ShardedDatabase
 from hiernorm.distributed.answers import merge_best
 from hiernorm.distributed.session import connect
+from hiernorm.reference import Float32Array
 
 DIM, MAJOR, ALPHA, K = 128, 16, 1 / 8, 10
 IN_FLIGHT = 4
@@ -60,7 +66,7 @@ def quantiles(times: list[float]) -> dict[str, float]:
     return {"median": float(np.median(times)), "p99": float(np.quantile(times, 0.99))}
 
 
-def one_process(db: Any, queries: np.ndarray, scale: dict[str, Any]) -> dict[str, Any]:
+def one_process(db: Any, queries: Float32Array, scale: dict[str, Any]) -> dict[str, Any]:
     """Latency of single queries and throughput of batches, one thread; and processor time of both.
 
     Processor time is what a search takes wherever it has a core to itself; `share_of_a_core` is
@@ -84,7 +90,7 @@ def one_process(db: Any, queries: np.ndarray, scale: dict[str, Any]) -> dict[str
     }
 
 
-def on_ray(db: ShardedDatabase, queries: np.ndarray, scale: dict[str, Any]) -> dict[str, Any]:
+def on_ray(db: ShardedDatabase, queries: Float32Array, scale: dict[str, Any]) -> dict[str, Any]:
     """The same over shards, and where the time of a single query goes."""
     singles, split = [], []
     for query in queries[: scale["singles"]]:
@@ -106,7 +112,7 @@ def on_ray(db: ShardedDatabase, queries: np.ndarray, scale: dict[str, Any]) -> d
     }
 
 
-def waves_save(db: ShardedDatabase, queries: np.ndarray) -> dict[str, dict[str, float]]:
+def waves_save(db: ShardedDatabase, queries: Float32Array) -> dict[str, dict[str, float]]:
     """Work per query when shards are asked together, and one after the other."""
     found = {}
     for name, wave in (("together", db.shards), ("one_after_the_other", 1)):
@@ -121,7 +127,7 @@ def cpu_seconds(process: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def call_costs(ray: Any, db: ShardedDatabase, calls: int) -> dict[str, float]:
+def call_costs(ray: Any, db: ShardedDatabase, calls: int) -> dict[str, Any]:
     """A call that does nothing: work of the client, work of the actor, and waiting for a turn."""
     pin = db._reader.manifest.pins[0]
     actor, nothing = db._crew.actor(0), np.empty(0, np.int64)
@@ -161,7 +167,7 @@ def merge_costs(batch: int) -> dict[str, float]:
 
 
 def calibrate(
-    ray: Any, folder: Path, rows: np.ndarray, queries: np.ndarray, scale: dict[str, Any]
+    ray: Any, folder: Path, rows: Float32Array, queries: Float32Array, scale: dict[str, Any]
 ) -> tuple[Costs, Costs, dict[str, Any]]:
     """Costs of single queries and of batches, at sizes of their own."""
     points: dict[str, dict[int, float]] = {"single": {}, "batch": {}}
@@ -206,15 +212,14 @@ def searched_bytes(path: Path, entries: int) -> dict[str, float]:
     return {"stored": stored, "searched": stored - 4 * DIM}
 
 
-def run(folder: Path, scale: dict[str, Any]) -> dict[str, Any]:
+def run(folder: Path, scale: dict[str, Any], seed: int) -> Result:
     """Measure, predict, compare."""
     ray = connect()
     entries, batch = scale["entries"], scale["batch"]
     data = synthetic.hierarchical(
-        entries, batch * scale["batches"], major=MAJOR, alpha=ALPHA, seed=0
+        entries, batch * scale["batches"], major=MAJOR, alpha=ALPHA, seed=seed
     )
     rows, queries = data.database, data.queries
-    bystanders = Bystanders()
     single, batched, costs = calibrate(ray, folder, rows, queries, scale)
     whole = hiernorm.Database.create(folder / "one", DIM, major=MAJOR, alpha=ALPHA)
     start = time.perf_counter()
@@ -233,7 +238,7 @@ def run(folder: Path, scale: dict[str, Any]) -> dict[str, Any]:
     left = cores * report["one_process"]["share_of_a_core"]
     right = whole.search(queries, K, threads=1)
     for shards in WORKERS:
-        options = {"in_flight": IN_FLIGHT, "deadline": 600.0}
+        options: dict[str, Any] = {"in_flight": IN_FLIGHT, "deadline": 600.0}
         path = folder / f"shards-{shards}"
         with ShardedDatabase.create(
             path, DIM, shards=shards, major=MAJOR, alpha=ALPHA, **options
@@ -248,7 +253,6 @@ def run(folder: Path, scale: dict[str, Any]) -> dict[str, Any]:
             if shards > 1:
                 found["waves"] = waves_save(db, queries)
             report["workers"][str(shards)] = found
-    report["share_of_other_processes"] = bystanders.share()
     report["assumed_machine"] = asdict(Machine())
     report["carried"] = [
         row
@@ -256,24 +260,23 @@ def run(folder: Path, scale: dict[str, Any]) -> dict[str, Any]:
         for row in carry(single, batched, batch, size, report["bytes_per_entry"], K, Machine())
     ]
     report["scan_of_10_million"] = {"predicted": single.scan(1e7)}
-    report["machine"] = describe_machine()
     return report
 
 
-def main() -> None:
-    """Run and write the report."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path("results/ray.json"))
-    parser.add_argument("--scale", choices=sorted(SCALES), default="full")
-    options = parser.parse_args()
-    folder = Path(tempfile.mkdtemp(prefix="hiernorm-ray-"))
+@click.command("shards", cls=Experiment)
+@seed_option
+@smoke_option
+@out_option
+def main(seed: int, smoke: bool, out: Path | None) -> None:
+    """Measure shards on Ray against one process, and compare with the model."""
+    recorder = Recorder("shards", seed)
+    folder = Path(tempfile.mkdtemp(prefix="hiernorm-shards-"))
     try:
-        report = run(folder, SCALES[options.scale])
+        result = run(folder, SCALES["smoke" if smoke else "full"], seed)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    options.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
-    print(json.dumps({k: v for k, v in report.items() if k != "machine"}, indent=1))
+    recorder.write(results_folder("shards", out, smoke) / "shards.json", result)
+    click.echo(json.dumps(result, indent=1))
 
 
 if __name__ == "__main__":

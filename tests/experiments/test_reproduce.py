@@ -18,6 +18,9 @@ pytest.importorskip("cv2", reason="needs hiernorm[test]")
 pytest.importorskip("skimage", reason="needs hiernorm[test]")
 
 import torch
+
+import experiments
+import hiernorm
 from experiments.harness.patches import photo_source, scene_source, turned_source
 from experiments.harness.records import Store
 from experiments.reproduce.databases import Databases, split_scene
@@ -25,9 +28,6 @@ from experiments.reproduce.layout import count_evaluated
 from experiments.reproduce.networks import Variants
 from experiments.reproduce.options import SMOKE, Options
 from experiments.reproduce.report import run_parts
-
-import experiments
-import hiernorm
 from hiernorm.learn.network import HNHardNet
 from hiernorm.learn.phototour import PhotoTour
 from hiernorm.learn.rotate import embed_all, rotate_network

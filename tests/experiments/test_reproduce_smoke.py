@@ -19,6 +19,7 @@ pytest.importorskip("sklearn", reason="needs hiernorm[test]")
 pytest.importorskip("skimage", reason="needs hiernorm[test]")
 
 from click.testing import CliRunner
+
 from experiments.harness.page import MISSING
 from experiments.reproduce.__main__ import main
 from experiments.reproduce.findings import FAILS, HOLDS, IN_PART, load_paper

