@@ -1,10 +1,14 @@
-"""Rows of vectors: drawn at random, of unit length."""
+"""Rows of vectors: drawn at random, of unit length, bounded by their leading directions."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from hiernorm.reference import Float32Array
+from hiernorm.reference import Float32Array, Float64Array
+from hiernorm.rotation import fit_rotation
+
+PART_QUERIES = 20
+"""Queries whose scores are held at a time."""
 
 
 def sample_rows(rows: Float32Array, most: int, seed: int = 0) -> Float32Array:
@@ -35,3 +39,23 @@ def unit_rows(rows: Float32Array) -> Float32Array:
     kept = norms[:, 0] > 0
     units: Float32Array = (wide[kept] / norms[kept]).astype(np.float32)
     return units
+
+
+def bound_share(entries: Float32Array, queries: Float32Array, major: int) -> float:
+    """Share of entries whose bound after a PCA of the entries reaches the best score."""
+    rotation = fit_rotation(entries)
+    turned, asked = (rotation.apply(rows) for rows in (entries, queries))
+    tails, asked_tails = (_tail(rows, major) for rows in (turned, asked))
+    left = 0
+    for first in range(0, len(asked), PART_QUERIES):
+        part = asked[first : first + PART_QUERIES]
+        majors = part[:, :major] @ turned[:, :major].T
+        best = (majors + part[:, major:] @ turned[:, major:].T).max(axis=1, keepdims=True)
+        bound = majors + np.outer(asked_tails[first : first + PART_QUERIES], tails)
+        left += int((bound >= best).sum())
+    return left / (len(asked) * len(turned))
+
+
+def _tail(rows: Float64Array, major: int) -> Float64Array:
+    norms: Float64Array = np.sqrt(np.square(rows[:, major:]).sum(axis=1))
+    return norms

@@ -12,20 +12,17 @@ from experiments.harness.page import MISSING, Picture, Rows, Section, Text, numb
 from experiments.harness.patches import scene_source
 from experiments.harness.points import RECOMMENDED
 from experiments.harness.records import Result
+from experiments.harness.vectors import bound_share
 from experiments.reproduce.findings import Claim, Findings, count, judge, load_paper
 from experiments.reproduce.pictures import DPI, GREY, put_legend_below
 from experiments.reproduce.work import Part, Run, Work, describe_database, measure_phase2
 from hiernorm.learn.describers import Description
 from hiernorm.learn.evaluate import judge_description
 from hiernorm.learn.pictures import make_figure
-from hiernorm.reference import Float32Array, Float64Array
 from hiernorm.rotation import fit_rotation, unit_rows
 
 HOWS = ("posthoc", "made")
 MAJORS = (8, 16, 24, 32, 64)
-
-PART_QUERIES = 20
-"""Queries whose scores are held at a time."""
 
 
 def _plan_posthoc(work: Work) -> list[Run]:
@@ -82,7 +79,7 @@ def _measure_rotation(work: Work, name: str) -> Result:
                 "uniform": major / len(energy),
                 "truncated_fpr95": quality.fpr95,
                 "lossless_share": float(certificate.phase2_share.mean()),
-                "lossless_share_real_arithmetic": _bound_share(data.entries, queries, major),
+                "lossless_share_real_arithmetic": bound_share(data.entries, queries, major),
             }
         )
     made = work.variant(RECOMMENDED)
@@ -92,26 +89,6 @@ def _measure_rotation(work: Work, name: str) -> Result:
         "hn": measure_phase2(hn, RECOMMENDED, size.queries),
         "point": RECOMMENDED,
     }
-
-
-def _bound_share(entries: Float32Array, queries: Float32Array, major: int) -> float:
-    """Share of entries whose bound after a PCA of the entries reaches the best score."""
-    rotation = fit_rotation(entries)
-    turned, asked = (rotation.apply(rows) for rows in (entries, queries))
-    tails, asked_tails = (_tail(rows, major) for rows in (turned, asked))
-    left = 0
-    for first in range(0, len(asked), PART_QUERIES):
-        part = asked[first : first + PART_QUERIES]
-        majors = part[:, :major] @ turned[:, :major].T
-        best = (majors + part[:, major:] @ turned[:, major:].T).max(axis=1, keepdims=True)
-        bound = majors + np.outer(asked_tails[first : first + PART_QUERIES], tails)
-        left += int((bound >= best).sum())
-    return left / (len(asked) * len(turned))
-
-
-def _tail(rows: Float64Array, major: int) -> Float64Array:
-    norms: Float64Array = np.sqrt(np.square(rows[:, major:]).sum(axis=1))
-    return norms
 
 
 POSTHOC = Part("posthoc", "Section 3: post hoc HN against fine-tuned", _plan_posthoc)

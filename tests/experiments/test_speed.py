@@ -272,3 +272,16 @@ def test_goals_are_found_in_a_report(report):
     assert goals["99,000 entries: over FAISS flat"].measured is not None
     assert goals["99,000 entries: speed of k=10 over k=1"].measured is not None
     assert goals["500,000 entries: over FAISS flat"].measured is None
+
+
+def test_queries_without_data_are_refused(tmp_path):
+    file = tmp_path / "queries.npy"
+    file.touch()
+    result = CliRunner().invoke(main, ["--queries", str(file)])
+    assert result.exit_code == 2
+    assert "--queries needs --data" in result.output
+
+
+def test_cases_that_do_not_exist_are_named():
+    with pytest.raises(ValueError, match="no case matches no-such-case; there are"):
+        plan_cases(SMOKE, ("no-such-case",))
