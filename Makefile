@@ -20,13 +20,13 @@ SOURCES := pyproject.toml CMakeLists.txt \
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-STUDIES := growth plain filters photos places text shards quality scale match
+STUDIES := growth plain filters photos places text shards quality scale match synthetic
 .PHONY: help demo test test-long test-ray fuzz bench reproduce tables $(STUDIES:%=study-%) \
     sanitize emulate lint docs clean
 export PYTHON
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
 
 demo: $(STAMPS)/package $(STAMPS)/extra-demo ## From photos to exact neighbours, into demo/index.html
 	@$(BIN)/hiernorm demo $(ARGS)
@@ -79,6 +79,9 @@ study-places: $(STAMPS)/package $(STAMPS)/extra-reproduce ## Photos found among 
 
 study-text: $(STAMPS)/package $(STAMPS)/extra-test ## Text embeddings against FAISS
 	@$(BIN)/python -m experiments.text $(ARGS)
+
+study-synthetic: $(STAMPS)/package $(STAMPS)/extra-bench ## How hard the synthetic vectors are
+	@$(BIN)/python -m experiments.synthetic $(ARGS)
 
 tables: $(STAMPS)/package $(STAMPS)/extra-bench ## Render the tables of README and docs from the results
 	@$(BIN)/python -m experiments.tables $(ARGS)

@@ -13,12 +13,11 @@ from experiments.harness.points import ALL_POINTS, Point, slug
 from experiments.harness.records import Result
 from experiments.reproduce.findings import Findings, load_paper
 from experiments.reproduce.work import Part, Run, Work, describe_database
+from experiments.speed.goals import BUSY_SHARE
 
 PATCHES_PER_SECOND = 900
 """That one core describes: what the expected time is reckoned with."""
 
-BUSY = 0.05
-"""Share of other processes from which times mislead."""
 
 _KINDS = {
     "scene": "of the scenes' own",
@@ -163,7 +162,8 @@ def _load(findings: Findings) -> str:
         f"searches were timed ({percent(min(shares))} to {percent(max(shares))})"
     )
     return (
-        f"{text}: do not trust single times, trust ratios with care" * (mean(shares) > BUSY) or text
+        f"{text}: do not trust single times, trust ratios with care" * (mean(shares) > BUSY_SHARE)
+        or text
     )
 
 

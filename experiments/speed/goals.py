@@ -9,6 +9,9 @@ from experiments.harness.comparison import Build, Measurement, Report
 from experiments.harness.conditions import Manner
 from experiments.harness.points import FASTEST, RECOMMENDED, Point
 
+BUSY_SHARE = 0.05
+"""Share of other processes from which times, above all those of several threads, mislead."""
+
 TRUSTED_RECALL = 0.999
 """The recall from which hnswlib counts as a rival of exact search."""
 

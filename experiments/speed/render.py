@@ -11,7 +11,7 @@ from rich.text import Text
 from experiments.harness.comparison import Measurement, Report
 from experiments.harness.conditions import Manner
 from experiments.harness.records import Record
-from experiments.speed.goals import TRUSTED_RECALL, Goal, check_goals, fastest_rival
+from experiments.speed.goals import BUSY_SHARE, TRUSTED_RECALL, Goal, check_goals, fastest_rival
 
 COLUMNS: dict[tuple[Manner, int], str] = {
     ("calls", 1): "calls",
@@ -21,9 +21,6 @@ COLUMNS: dict[tuple[Manner, int], str] = {
     ("batch", 10): "batch k=10",
 }
 """(manner, k) -> heading."""
-
-BUSY_SHARE = 0.05
-"""Share of other processes from which times, above all those of several threads, mislead."""
 
 LEGEND = (
     "Numbers are times the speed of FAISS flat in the same round: median and half the range.\n"
