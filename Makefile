@@ -12,6 +12,10 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 STAMPS := $(VENV)/stamps
 
+# Where scikit-build-core has built the wheel: a folder named after the wheel's tags.
+WHEEL_BUILD = build/$(shell basename $(VENV)/wheel/*.whl .whl | cut -d- -f3-)
+CORE_TESTS := tests/engine tests/searchable tests/storage
+
 # Whatever the built package depends on. Directories too, so that a deleted file is noticed.
 SOURCES := pyproject.toml CMakeLists.txt \
     $(shell find src cpp -name __pycache__ -prune -o \( -type f -o -type d \) \
@@ -21,8 +25,8 @@ SOURCES := pyproject.toml CMakeLists.txt \
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 STUDIES := growth plain filters photos places text shards quality scale match synthetic
-.PHONY: help demo test test-long test-ray fuzz bench reproduce tables $(STUDIES:%=study-%) \
-    sanitize emulate lint docs clean
+.PHONY: help demo test test-core test-cpp test-long test-ray fuzz bench reproduce tables \
+    $(STUDIES:%=study-%) sanitize emulate lint docs clean
 export PYTHON
 
 help: ## List the targets
@@ -31,8 +35,15 @@ help: ## List the targets
 demo: $(STAMPS)/package $(STAMPS)/extra-demo ## From photos to exact neighbours, into demo/index.html
 	@$(BIN)/hiernorm demo $(ARGS)
 
-test: $(STAMPS)/package $(STAMPS)/extra-test ## Run the tests
+test: $(STAMPS)/package $(STAMPS)/core-tests $(STAMPS)/extra-test ## Run the tests
 	@$(BIN)/python -m pytest $(ARGS)
+
+test-core: $(STAMPS)/package $(STAMPS)/core-tests $(STAMPS)/extra-test-core ## Run the tests of core and database
+	@$(BIN)/python -m pytest $(CORE_TESTS) $(ARGS)
+
+test-cpp: $(STAMPS)/package ## Run the C++ tests of the core
+	@rm -f $(STAMPS)/core-tests
+	@$(MAKE) --no-print-directory $(STAMPS)/core-tests
 
 test-long: $(STAMPS)/package $(STAMPS)/extra-test ## Run the tests that take minutes: crashes, processes
 	@$(BIN)/python -m pytest -m long --timeout 3600 $(ARGS)
@@ -41,7 +52,7 @@ test-ray: $(STAMPS)/package $(STAMPS)/extra-test ## Run the long tests on a Ray 
 	@$(BIN)/python -m pytest -m ray --timeout 3600 $(ARGS)
 
 fuzz: $(STAMPS)/package $(STAMPS)/extra-fuzz ## Feed the reader of database files with what breaks readers
-	@$(BIN)/python tests/fuzz_header.py -max_total_time=60 $(ARGS)
+	@$(BIN)/python tests/support/fuzz_header.py -max_total_time=60 $(ARGS)
 
 # Experiments: experiments/README.md tells the questions, options, times and results.
 bench: $(STAMPS)/package $(STAMPS)/extra-bench ## Measure against other libraries (ARGS=--quick: minutes)
@@ -133,6 +144,14 @@ $(STAMPS)/package: $(SOURCES) | $(STAMPS)/build-tools
 	    rm -rf $(VENV)/wheel && PATH="$(CURDIR)/$(BIN):$$PATH" $(PIP) wheel --no-deps \
 	    --no-build-isolation --check-build-dependencies --wheel-dir $(VENV)/wheel . && \
 	    $(PIP) install --no-deps --force-reinstall $(VENV)/wheel/*.whl)
+	@touch $@
+
+# The C++ tests are built where the wheel was, from its objects and with its flags. They are
+# deterministic: what has passed passes again until the core or a test changes.
+$(STAMPS)/core-tests: $(filter-out src%,$(SOURCES)) tests/cpp $(wildcard tests/cpp/*) \
+    | $(STAMPS)/package
+	$(call logged,building the C++ tests,$(BIN)/cmake --build $(WHEEL_BUILD) --target core_tests)
+	$(call logged,running the C++ tests,$(WHEEL_BUILD)/core_tests)
 	@touch $@
 
 # Needs a wheel, for the names of the requirements, but not the newest: no prerequisite.

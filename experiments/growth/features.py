@@ -18,7 +18,6 @@ import click
 import numpy as np
 from rich.progress import Progress
 
-import hiernorm.models
 from experiments.harness.command import EXISTING_FILE, EXISTING_FOLDER, FOLDER, Experiment
 from experiments.harness.patches import (
     SCALES,
@@ -27,6 +26,7 @@ from experiments.harness.patches import (
     Source,
     find_photos,
     photo_source,
+    shipped_backbone,
     spread_source,
     turned_source,
 )
@@ -34,7 +34,6 @@ from hiernorm.reference import Float32Array
 
 EVERY = 10
 """Of the photos, one in so many gives queries."""
-SHIPPED = Path(hiernorm.models.__file__).with_name("hardnet.safetensors")
 
 
 def split_photos(data: Path) -> tuple[list[tuple[str, Path]], list[tuple[str, Path]]]:
@@ -59,14 +58,23 @@ def all_sources(photos: list[tuple[str, Path]], limit: int) -> Iterator[Source]:
 @click.option("--entries", default=1_000_000, show_default=True)
 @click.option("--keypoints", default=5790, show_default=True, help="Strongest ones of a photo.")
 @click.option("--queries", default=1000, show_default=True)
-@click.option("--weights", type=EXISTING_FILE, default=SHIPPED, help="Of a plain network.")
+@click.option("--weights", type=EXISTING_FILE, help="Of a plain network  [the shipped hardnet]")
 @click.option("--threads", default=1, show_default=True)
 @click.option("--out", type=FOLDER, required=True, help="Folder for features and cache.")
 def main(
-    data: Path, entries: int, keypoints: int, queries: int, weights: Path, threads: int, out: Path
+    data: Path,
+    entries: int,
+    keypoints: int,
+    queries: int,
+    weights: Path | None,
+    threads: int,
+    out: Path,
 ) -> None:
     """Describe patches of photos until there are enough."""
-    backbone = Backbone(weights, out / "cache", threads)
+    cache = out / "cache"
+    backbone = (
+        shipped_backbone(cache, threads) if weights is None else Backbone(weights, cache, threads)
+    )
     photos, asking = split_photos(data)
     each = -(-queries // len(asking))
     asked = [backbone.features(spread_source(photo, name, each)) for name, photo in asking]

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from hiernorm.learn.batches import augment_all
-from hiernorm.learn.checkpoint import write_atomically
+from hiernorm.learn.checkpoint import load_network, save_weights, write_atomically
 from hiernorm.learn.describers import Describer, load_describer
 from hiernorm.learn.phototour import PhotoTour
 from hiernorm.learn.settings import Settings
@@ -155,3 +155,10 @@ class Backbone:
             write_atomically(file, buffer.getvalue())
         mapped: Float32Array = np.load(file, mmap_mode="r", allow_pickle=False)
         return mapped
+
+
+def shipped_backbone(cache: Path, threads: int, model: str = "hardnet") -> Backbone:
+    """The backbone of a model that ships with the package; its weights are put into the cache."""
+    weights = cache / f"{model}.safetensors"
+    save_weights(weights, load_network(model))
+    return Backbone(weights, cache, threads)

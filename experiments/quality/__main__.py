@@ -31,7 +31,7 @@ from experiments.harness.command import (
 )
 from experiments.harness.conditions import SINGLE
 from experiments.harness.methods import Hiernorm
-from experiments.harness.patches import Backbone, scene_source
+from experiments.harness.patches import Backbone, scene_source, shipped_backbone
 from experiments.harness.records import Recorder, read_record
 from experiments.harness.timing import QUICK, SMOKE, measure_group
 from experiments.harness.vectors import sample_rows, unit_rows
@@ -136,7 +136,7 @@ def measure_major(
 @click.command("quality", cls=Experiment)
 @click.option("--data", type=EXISTING_FOLDER, help="Folder of the scenes.")
 @click.option("--study", type=EXISTING_FOLDER, help="What growth.features made.")
-@click.option("--weights", type=EXISTING_FILE, help="Of the network that the study was made with.")
+@click.option("--weights", type=EXISTING_FILE, help="That the study was made with  [hardnet]")
 @click.option("--entries", default=ENTRIES, show_default=True)
 @click.option("--render", is_flag=True, help="Draw the picture of --out again, no more.")
 @seed_option
@@ -156,10 +156,11 @@ def main(
     folder = results_folder("quality", out, smoke)
     file = folder / "quality.json"
     if not render:
-        if data is None or study is None or weights is None:
-            raise click.UsageError("give --data, --study and --weights, or --render")
+        if data is None or study is None:
+            raise click.UsageError("give --data and --study, or --render")
         recorder = Recorder("quality", seed, {"entries": entries, "queries": QUERIES})
-        backbone = Backbone(weights, study / "cache", 1)
+        cache = study / "cache"
+        backbone = shipped_backbone(cache, 1) if weights is None else Backbone(weights, cache, 1)
         x = sample_rows(np.load(study / "features.npy", mmap_mode="r"), entries, seed)
         q = sample_rows(np.load(study / "queries.npy"), QUERIES, seed)
         plain = judge(backbone, data, unit_rows)

@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +29,6 @@ from hiernorm.learn.rotate import RIDGE, separating_directions
 from hiernorm.learn.run import STATE, Run
 from hiernorm.learn.settings import Settings
 from hiernorm.learn.train import LOG, MODEL, train_network
-from hiernorm.models import available_models
 from hiernorm.normalize import normalize
 from hiernorm.reference import Float32Array, Float64Array, canonical_norm
 
@@ -94,12 +92,7 @@ class Variants:
         weights = self._folder / "plain" / MODEL
         network = HNHardNet(norm="l2")
         source = self._options.baseline
-        if source in available_models():
-            shipped = resources.files("hiernorm.models") / f"{source}.safetensors"
-            with resources.as_file(shipped) as file:
-                set_weights(network, load_weights(file), source)
-        else:
-            set_weights(network, load_weights(source), source)
+        set_weights(network, load_weights(source), source)
         save_weights(weights, network)
         return Variant("plain", self._backbone(weights), None)
 
@@ -129,7 +122,7 @@ class Variants:
             data=(str(self._options.data / self._options.train),),
             major=major,
             alpha=alpha,
-            init=str(self.plain.backbone.weights),
+            init=(str(self.plain.backbone.weights),),
             epochs=self._options.size.epochs,
             seed=self._options.seed,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -46,9 +47,46 @@ class Matches:
         return len(self.pairs)
 
 
+class DescriptorSet:
+    """Descriptors whose index is built once, for sets that are matched with many others.
+
+    Parameters
+    ----------
+    rows
+        ``(n, d)`` descriptors; anything but float32 is rounded to float32 first.
+    metric, threads
+        As for :class:`hiernorm.Index`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hiernorm.matching import DescriptorSet, match_descriptors
+    >>> photos = [DescriptorSet(np.eye(3, dtype=np.float32)[rows]) for rows in ([0, 1], [2, 1])]
+    >>> match_descriptors(*photos, min_score=0.5).pairs.tolist()
+    [[1, 1]]
+    """
+
+    def __init__(
+        self, rows: npt.ArrayLike, metric: str = "ip", *, threads: int | None = None
+    ) -> None:
+        self.rows = _checked_rows("rows", rows)
+        self.metric = metric
+        self._threads = threads
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @cached_property
+    def index(self) -> Index:
+        """The index of the rows, their numbers as ids."""
+        index = _index_for(self.rows, self.metric, self._threads)
+        index.add(self.rows)
+        return index
+
+
 def match_descriptors(
-    a: npt.ArrayLike,
-    b: npt.ArrayLike,
+    a: npt.ArrayLike | DescriptorSet,
+    b: npt.ArrayLike | DescriptorSet,
     mutual: bool = True,
     ratio: float | None = None,
     min_score: float | None = None,
@@ -76,6 +114,8 @@ def match_descriptors(
     ----------
     a, b
         ``(n, d)`` and ``(m, d)`` descriptors; anything but float32 is rounded to float32 first.
+        A :class:`DescriptorSet` keeps its index, and is worth making for a set that is matched
+        more than once; its metric is the one that counts.
     mutual
         Keep a pair only if each is the nearest of the other.
     ratio
@@ -106,13 +146,15 @@ def match_descriptors(
     >>> hiernorm.match_descriptors(a, b, min_score=0.97).pairs.tolist()
     [[1, 0]]
     """
-    first, second = _checked(a, b, ratio, min_score, metric)
+    left = a if isinstance(a, DescriptorSet) else _Unkept("a", a, metric, threads)
+    right = b if isinstance(b, DescriptorSet) else _Unkept("b", b, metric, threads)
+    metric = _check_sets(left, right, ratio, min_score)
+    first, second = left.rows, right.rows
     neighbours = 1 if ratio is None else 2
     if len(first) == 0 or len(second) < neighbours or (mutual and len(first) < neighbours):
         return Matches(np.empty((0, 2), np.int64), np.empty(0), np.empty(0))
-    index = _index_for(second, metric, threads)
-    index.add(second)
-    hits = index.search(first, neighbours)
+    index = right.index
+    hits = index.search(first, neighbours, threads=threads)
     found, scores = hits.ids, hits.scores
     kept = np.arange(len(first))
     ratios = np.full(len(first), np.nan)
@@ -124,9 +166,12 @@ def match_descriptors(
     if mutual and len(kept):
         # Only rows of b that are somebody's nearest need to be asked back.
         asked, where = np.unique(found[kept, 0], return_inverse=True)
-        index = index.sibling()
-        index.add(first)
-        back = index.search(second[asked], neighbours)
+        if isinstance(left, _Unkept):
+            index = index.sibling()  # a second fit would cost more than it gains
+            index.add(first)
+        else:
+            index = left.index
+        back = index.search(second[asked], neighbours, threads=threads)
         agree = back.ids[where, 0] == kept
         if ratio is not None:
             reverse = _ratios(second[asked], first, back.ids, back.scores, metric)[where]
@@ -136,28 +181,43 @@ def match_descriptors(
     return Matches(np.column_stack((kept, found[kept, 0])), scores[kept, 0], ratios[kept])
 
 
-def _checked(
-    a: npt.ArrayLike, b: npt.ArrayLike, ratio: float | None, min_score: float | None, metric: str
-) -> tuple[Float32Array, Float32Array]:
-    """Both sets as float32 rows of the same width, fit for what is asked."""
-    first, second = as_float32("a", a), as_float32("b", b)
-    for name, rows in (("a", first), ("b", second)):
-        if rows.ndim != 2:
-            raise ValueError(f"{name} must have the shape (n, d), got {rows.shape}")
-        finite = np.isfinite(rows).all(axis=1)
-        if not finite.all():
-            raise ValueError(f"{name} row {int(np.argmin(finite))} has NaN or infinity")
-    if first.shape[1] != second.shape[1]:
-        raise ValueError(f"a has {first.shape[1]} dimensions, b has {second.shape[1]}")
+class _Unkept(DescriptorSet):
+    """A set that is matched once."""
+
+    def __init__(self, name: str, rows: npt.ArrayLike, metric: str, threads: int | None) -> None:
+        self.rows = _checked_rows(name, rows)
+        self.metric = metric
+        self._threads = threads
+
+
+def _checked_rows(name: str, rows: npt.ArrayLike) -> Float32Array:
+    """The rows as finite float32 ``(n, d)``."""
+    checked = as_float32(name, rows)
+    if checked.ndim != 2:
+        raise ValueError(f"{name} must have the shape (n, d), got {checked.shape}")
+    finite = np.isfinite(checked).all(axis=1)
+    if not finite.all():
+        raise ValueError(f"{name} row {int(np.argmin(finite))} has NaN or infinity")
+    return checked
+
+
+def _check_sets(
+    a: DescriptorSet, b: DescriptorSet, ratio: float | None, min_score: float | None
+) -> str:
+    """Raise unless both sets are fit for what is asked; return their metric."""
+    if a.rows.shape[1] != b.rows.shape[1]:
+        raise ValueError(f"a has {a.rows.shape[1]} dimensions, b has {b.rows.shape[1]}")
+    if a.metric != b.metric:
+        raise ValueError(f"a has the metric {a.metric!r}, b has {b.metric!r}")
     if min_score is not None and np.isnan(min_score):
         raise ValueError("min_score must be a number, got NaN")
     if ratio is not None:
         if not 0 < ratio <= 1:
             raise ValueError(f"ratio must be above 0 and at most 1, got {ratio}")
-        if metric == "ip":
-            _check_unit("a", first)
-            _check_unit("b", second)
-    return first, second
+        if a.metric == "ip":
+            _check_unit("a", a.rows)
+            _check_unit("b", b.rows)
+    return a.metric
 
 
 def _check_unit(name: str, rows: Float32Array) -> None:

@@ -24,11 +24,12 @@ from experiments.harness.page import MISSING
 from experiments.reproduce.__main__ import main
 from experiments.reproduce.findings import FAILS, HOLDS, IN_PART, load_paper
 from experiments.reproduce.report import PARTS
+from paths import ROOT
 
 # The whole reproduction is the set-up of the first test: a minute, or many on a busy machine.
 pytestmark = pytest.mark.timeout(900)
 
-PAPER = Path(__file__).parents[2].parent / "shared" / "paper" / "tables.json"
+PAPER = ROOT.parent / "shared" / "paper" / "tables.json"
 VERDICTS = {HOLDS, IN_PART, FAILS, "yes", "yes in part", "no"}
 
 

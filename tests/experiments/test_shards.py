@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -13,8 +12,7 @@ pytest.importorskip("click", reason="needs hiernorm[cli]")
 
 from experiments.harness.records import read_record
 from experiments.shards import model
-
-ROOT = Path(__file__).parents[2]
+from paths import ROOT
 
 
 def _costs(**changes):

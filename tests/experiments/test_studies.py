@@ -16,7 +16,6 @@ pytest.importorskip("skimage", reason="needs hiernorm[vision]")
 import click
 from click.testing import CliRunner, Result
 
-from experiments.growth.features import SHIPPED
 from experiments.growth.features import main as features
 from experiments.harness.records import read_record
 from experiments.match.__main__ import main as match
@@ -80,7 +79,7 @@ def test_plain_sets_are_measured_by_every_method(study: Path) -> None:
 def test_quality_is_judged_and_timed_for_every_family(study: Path) -> None:
     for scene in ("castle", "brighton", "fox", "monstree"):
         write_scene(study / scene)
-    folders = ("--data", study, "--study", study, "--weights", SHIPPED)
+    folders = ("--data", study, "--study", study)
     done = run(quality, *folders, "--smoke", "--out", study / "quality")
     assert done.exit_code == 0, done.output
     rows = read_record(study / "quality" / "quality.json").result["rows"]

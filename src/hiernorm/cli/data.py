@@ -14,6 +14,7 @@ from hiernorm.scenes.download import PINS, download, find_archive
 from hiernorm.scenes.embedded import embedded_photos
 from hiernorm.scenes.maker import Made, Recipe, make_scene
 from hiernorm.scenes.matched import TrackRecipe, make_matched_scene
+from hiernorm.scenes.views import Variation
 from hiernorm.vision.geometry import GEOMETRIES
 from hiernorm.vision.photos import list_photos
 
@@ -43,6 +44,11 @@ def data() -> None:
 @click.option("--points", default=DEFAULT.points, show_default=True, help="Per photo at most.")
 @click.option("--views", default=DEFAULT.views, show_default=True, help="Per point at most.")
 @click.option(
+    "--strong",
+    is_flag=True,
+    help="Without --tracks: strong changes of light, blur and noise, and JPEG compression.",
+)
+@click.option(
     "--pairs",
     default=DEFAULT.pairs,
     show_default=True,
@@ -61,6 +67,24 @@ def data() -> None:
     help="With --tracks: per photo at most.",
 )
 @click.option(
+    "--descriptor",
+    default=TRACKS.descriptor,
+    show_default=True,
+    help="With --tracks: what keypoints are matched by: sift, or a model of the package.",
+)
+@click.option(
+    "--partners",
+    default=TRACKS.partners,
+    show_default=True,
+    help="With --tracks: photos that each photo is matched with; 0 for all.",
+)
+@click.option(
+    "--ratio",
+    default=TRACKS.ratio,
+    show_default=True,
+    help="With --tracks: largest ratio of the nearest to the second nearest distance.",
+)
+@click.option(
     "--geometry",
     type=click.Choice(GEOMETRIES),
     default=TRACKS.geometry,
@@ -73,10 +97,14 @@ def make(
     out: Path,
     points: int,
     views: int,
+    strong: bool,
     pairs: int,
     seed: int,
     tracks: bool,
     keypoints: int,
+    descriptor: str,
+    partners: int,
+    ratio: float,
     geometry: str,
     as_json: bool,
 ) -> None:
@@ -90,10 +118,20 @@ def make(
         raise click.UsageError("--tracks needs --photos, a folder of photos of one place")
     photos = embedded_photos() if folder is None else list_photos(folder)
     if tracks:
-        wanted = TrackRecipe(keypoints=keypoints, geometry=geometry, pairs=pairs, seed=seed)
+        wanted = TrackRecipe(
+            descriptor=descriptor,
+            keypoints=keypoints,
+            partners=partners,
+            ratio=ratio,
+            geometry=geometry,
+            pairs=pairs,
+            seed=seed,
+        )
         made = _make_tracks(photos, out, wanted)
     else:
-        made = _make_views(photos, out, Recipe(points=points, views=views, pairs=pairs, seed=seed))
+        variation = Variation.strong() if strong else DEFAULT.variation
+        recipe = Recipe(points, views, pairs=pairs, seed=seed, variation=variation)
+        made = _make_views(photos, out, recipe)
     if as_json:
         counts = {"patches": made.patches, "points": made.points, "photos": made.photos}
         click.echo(json.dumps({"path": str(out), **counts}))

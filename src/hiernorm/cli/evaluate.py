@@ -17,7 +17,8 @@ from hiernorm.learn.phototour import PhotoTour
 from hiernorm.learn.sift import WINDOW
 
 PIPED_WIDTH = 130
-DEFAULT_MODELS = ("sift", "rootsift", "hardnet", "hn16", "hn8")
+OUR_MODELS = ("hardnet", "hn16", "hn8")
+DEFAULT_MODELS = ("sift", "rootsift", *OUR_MODELS)
 
 
 @click.command()
@@ -30,6 +31,14 @@ DEFAULT_MODELS = ("sift", "rootsift", "hardnet", "hn16", "hn8")
     help="sift, rootsift, hardnet, hn16, hn8, or an .onnx or .safetensors file; may be repeated. "
     "Without it: the first five.",
 )
+@click.option(
+    "--against",
+    multiple=True,
+    metavar="D",
+    help="Compare with these: vgg, boostdesc, beblid, teblid, daisy, sift, rootsift, or "
+    "label=FILE for weights of HardNet, TFeat or HardTFeat. Several may follow.",
+)
+@click.argument("more", nargs=-1, metavar="[D]...")
 @click.option("--window", default=WINDOW, show_default=True, help="Pixels that SIFT covers, of 64.")
 @click.option("--rounds", default=1000, show_default=True, help="Of the bootstrap over points.")
 @click.option("--seed", default=0, show_default=True, help="Of the bootstrap and of the queries.")
@@ -39,6 +48,8 @@ DEFAULT_MODELS = ("sift", "rootsift", "hardnet", "hn16", "hn8")
 def evaluate(
     data: tuple[str, ...],
     models: tuple[str, ...],
+    against: tuple[str, ...],
+    more: tuple[str, ...],
     window: int,
     rounds: int,
     seed: int,
@@ -51,10 +62,13 @@ def evaluate(
     Phase 2 is the share of entries that Algorithm 1 evaluates in full when one half of the scene's
     points is the database: for queries of those points, and of the others.
     """
+    if more and not against:
+        raise click.UsageError(f"got unexpected {more[0]!r}: name descriptors after --against")
+    named = models or (OUR_MODELS if against else DEFAULT_MODELS)
     console = Console(stderr=True)
     describers = [
         load_describer(name, window, threads, progress=console.is_terminal)
-        for name in models or DEFAULT_MODELS
+        for name in dict.fromkeys((*against, *more, *named))
     ]
     scenes = [PhotoTour.open(path) for path in data]
     with console.status("") as status:

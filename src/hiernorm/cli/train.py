@@ -32,10 +32,17 @@ def parse_share(text: str) -> float:
 @click.option("--data", multiple=True, metavar="SCENE", help="Folder or zip; may be repeated.")
 @click.option("--out", required=True, type=click.Path(file_okay=False, path_type=Path))
 @click.option("--resume", is_flag=True, help="Continue the run in --out with its own settings.")
+@click.option("--architecture", type=click.Choice(["hardnet", "hynet", "tfeat"]), help="[hardnet]")
 @click.option("--norm", type=click.Choice(["hn", "l2"]), help="l2: the plain baseline.")
 @click.option("--major", type=click.IntRange(1, 127), help="K, the size of the major [16].")
 @click.option("--alpha", type=parse_share, help="The minor's share of energy [1/8].")
-@click.option("--init", metavar="WEIGHTS", help="File, 'liberty' or 'hardnet++'; else random.")
+@click.option(
+    "--init",
+    multiple=True,
+    metavar="WEIGHTS",
+    help="Start from a file, a model of the package, 'liberty' or 'hardnet++'; may be repeated: "
+    "the mean of all. Otherwise random weights.",
+)
 @click.option("--loss", type=click.Choice(["triplet", "hardest", "ranking"]), help="[triplet]")
 @click.option("--least-share", type=float, help="Of the ranking loss [0.03].")
 @click.option("--margin", type=float, help="[1.0]")
@@ -44,12 +51,26 @@ def parse_share(text: str) -> float:
 @click.option("--batch", type=click.IntRange(min=2), help="Pairs per batch [32].")
 @click.option("--epochs", type=click.IntRange(min=0), help="At most [30; 10 for K=8].")
 @click.option("--patience", type=click.IntRange(min=0), help="Epochs; 0: never stop early [5].")
-@click.option("--augment", metavar="LIST", help="Of flips,turns,shifts [none].")
+@click.option("--augment", metavar="LIST", help="Any of flips,turns,shifts,frames,light [none].")
+@click.option("--sampling", type=click.Choice(["patches", "points"]), help="[patches]")
+@click.option("--places-per-batch", type=click.IntRange(min=0), help="With points; 0: all [0].")
+@click.option(
+    "--development",
+    multiple=True,
+    metavar="SCENE",
+    help="Judge epochs by FPR@95 on this scene; may be repeated.",
+)
 @click.option("--shift", type=click.IntRange(min=1), help="Most pixels of 64 [2].")
 @click.option("--validation", type=parse_share, help="Share of points held out [0.1].")
 @click.option("--rotate", type=click.Choice(["none", "pca", "lda"]), help="Before training.")
 @click.option("--major-weight", type=float, help="Of the same loss on the major [0].")
-@click.option("--teacher", metavar="WEIGHTS", help="Plain network whose distances are kept.")
+@click.option("--second-order-weight", type=float, help="Weight of SOSNet's regularisation [0].")
+@click.option(
+    "--teacher",
+    multiple=True,
+    metavar="WEIGHTS",
+    help="Plain network whose distances are kept; may be repeated.",
+)
 @click.option("--distill-weight", type=float, help="How much they count [0].")
 @click.option("--freeze-statistics", is_flag=True, default=None, help="Of batch normalisation.")
 @click.option("--head-epochs", type=click.IntRange(min=0), help="Of the last layer alone [0].")
@@ -78,9 +99,18 @@ def train(
     torch.set_num_threads(thread_count(threads))
     modules = {
         name: import_extra(f"hiernorm.learn.{name}", extra="train")
-        for name in ("batches", "checkpoint", "export", "pictures", "run", "settings", "train")
+        for name in (
+            "batches",
+            "checkpoint",
+            "export",
+            "memory",
+            "pictures",
+            "run",
+            "settings",
+            "train",
+        )
     }
-    given = {name: value for name, value in options.items() if value is not None}
+    given = {name: value for name, value in options.items() if value not in (None, ())}
     if augment is not None:
         given["augment"] = tuple(name for name in augment.split(",") if name)
     state = out / modules["run"].STATE
@@ -96,6 +126,7 @@ def train(
         sets = modules["batches"].load_sets(settings)
         run = modules["run"].Run.start(settings, sets[0])
     out.mkdir(parents=True, exist_ok=True)
+    modules["memory"].keep_freed_memory()
     with _Bar() as bar:
         finished = modules["train"].train_network(run, sets, out, bar)
     if run.history:
@@ -106,7 +137,7 @@ def train(
     model = out / modules["train"].MODEL
     if export:
         modules["export"].export_network(modules["checkpoint"].load_network(model), out / "export")
-    best = min(run.history, key=lambda record: record["validation_loss"])
+    best = min(run.history, key=modules["run"].merit)
     if as_json:
         click.echo(json.dumps({"model": str(model), "epochs": run.epoch, "best": best}))
         return
@@ -149,7 +180,8 @@ class _Bar:
         record = run.history[-1]
         self._console.print(
             f"epoch {record['epoch']:>3}  {_figures(record)}  "
-            f"validation loss {record['validation_loss']:.4f}",
+            f"validation loss {record['validation_loss']:.4f}"
+            + "".join(f"  {n} {rate:.4f}" for n, rate in record.get("development", {}).items()),
             highlight=False,
         )
 

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from hiernorm.learn.augmentation import change_light, disturb_frames
 from hiernorm.learn.bitmap import UInt8Array
 from hiernorm.learn.pairs import Int64Array
 from hiernorm.learn.phototour import PhotoTour
@@ -32,9 +33,13 @@ class PatchSet:
     ----------
     patches, points
         uint8 ``(n, 64, 64)`` and the point of each, ``(n,)``.
+    places
+        The scene of each patch, ``(n,)``; by default all are of one.
     """
 
-    def __init__(self, patches: UInt8Array, points: Int64Array) -> None:
+    def __init__(
+        self, patches: UInt8Array, points: Int64Array, places: Int64Array | None = None
+    ) -> None:
         order = np.argsort(points, kind="stable")
         _, starts, counts = np.unique(points[order], return_index=True, return_counts=True)
         seen = counts >= 2
@@ -49,9 +54,12 @@ class PatchSet:
         self._counts = counts[seen]
         self._starts = np.concatenate([[0], np.cumsum(self._counts)[:-1]])
         self._point = np.repeat(np.arange(len(members)), self._counts)
+        owner = np.zeros(len(points), np.int64) if places is None else places
+        owners = owner[self._index[self._starts]]
+        self._places = [np.flatnonzero(owners == place) for place in np.unique(owners)]
 
     def __len__(self) -> int:
-        """Return the number of patches; each is an anchor once per epoch."""
+        """Return the number of patches."""
         return len(self._index)
 
     @property
@@ -63,9 +71,25 @@ class PatchSet:
         """Return all patches, ``(n, 1, 64, 64)``, uint8."""
         return torch.from_numpy(self._patches[self._index])[:, None]
 
-    def steps(self, batch: int) -> int:
+    def sample(self, most: int) -> tuple[Tensor, Int64Array]:
+        """Return about ``most`` patches, uint8 ``(n, 1, 64, 64)``, and the point of each.
+
+        Points are drawn with all their patches, the same ones each time, as many patches of each
+        scene where they have as many.
+        """
+        rng = np.random.default_rng(0)
+        chosen = []
+        for points in self._places:
+            drawn = rng.permutation(points)
+            within = np.cumsum(self._counts[drawn]) <= max(2, most // len(self._places))
+            chosen.append(drawn[within] if within.sum() > 1 else drawn[:2])
+        rows = np.flatnonzero(np.isin(self._point, np.concatenate(chosen)))
+        return torch.from_numpy(self._patches[self._index[rows]])[:, None], self._point[rows]
+
+    def steps(self, batch: int, sampling: str = "patches") -> int:
         """Return the number of batches of an epoch; the last is dropped unless it is full."""
-        return max(1, len(self) // batch)
+        rows = len(self) if sampling == "patches" else len(self._counts)
+        return max(1, rows // batch)
 
     def draw(self, settings: Settings, epoch: int, step: int, augment: bool = True) -> Batch:
         """Return batch ``step`` of ``epoch``, the same one whenever it is asked for."""
@@ -81,10 +105,13 @@ class PatchSet:
         self, settings: Settings, epoch: int, step: int, rng: np.random.Generator | None = None
     ) -> list[Int64Array]:
         """Return which patches are anchors, positives and negatives, each ``(b,)``."""
-        order = np.random.default_rng([settings.seed, epoch]).permutation(len(self))
         if rng is None:
             rng = np.random.default_rng([settings.seed, epoch, step])
-        anchor = order[step * settings.batch : (step + 1) * settings.batch]
+        if settings.sampling == "points":
+            anchor = self._draw_balanced(settings, rng)
+        else:
+            order = np.random.default_rng([settings.seed, epoch]).permutation(len(self))
+            anchor = order[step * settings.batch : (step + 1) * settings.batch]
         point = self._point[anchor]
         start, count = self._starts[point], self._counts[point]
         # Any other patch of the point: 1 to count - 1 places further, round its members.
@@ -94,6 +121,26 @@ class PatchSet:
         while (same := self._point[negative] == point).any():
             negative[same] = rng.integers(0, len(self), int(same.sum()))
         return [anchor, positive, negative]
+
+    def _draw_balanced(self, settings: Settings, rng: np.random.Generator) -> Int64Array:
+        """Draw a patch each of different points, as many of each scene that is drawn."""
+        sizes = np.array([len(points) for points in self._places])
+        drawn = np.arange(len(sizes))
+        if 0 < settings.places_per_batch < len(sizes):
+            weights = np.sqrt(sizes)
+            drawn = rng.choice(
+                drawn, settings.places_per_batch, replace=False, p=weights / weights.sum()
+            )
+        quotas = np.full(len(drawn), settings.batch // len(drawn))
+        quotas[: settings.batch - quotas.sum()] += 1
+        points = np.concatenate(
+            [
+                rng.choice(self._places[place], min(quota, sizes[place]), replace=False)
+                for place, quota in zip(drawn, quotas, strict=True)
+            ]
+        )
+        anchors: Int64Array = self._starts[points] + rng.integers(0, self._counts[points])
+        return anchors
 
 
 def augment_groups(
@@ -113,6 +160,10 @@ def augment_groups(
                 g[quarters == k] = np.rot90(g[quarters == k], k, axes=(1, 2))
     if "shifts" in settings.augment:
         changed = [_shifted(g, settings.shift, rng) for g in changed]
+    if "frames" in settings.augment:
+        changed = [disturb_frames(g, rng) for g in changed]
+    if "light" in settings.augment:
+        changed = [change_light(g, rng) for g in changed]
     return changed
 
 
@@ -145,6 +196,7 @@ def load_sets(settings: Settings) -> tuple[PatchSet, PatchSet]:
     """Read the scenes; return patches of training points and of points held out."""
     scenes = [PhotoTour.open(path) for path in settings.data]
     patches = np.concatenate([s.patches for s in scenes])
+    places = np.repeat(np.arange(len(scenes)), [len(s) for s in scenes])
     numbered, first = [], 0
     for scene in scenes:
         _, points = np.unique(scene.points, return_inverse=True)
@@ -154,4 +206,7 @@ def load_sets(settings: Settings) -> tuple[PatchSet, PatchSet]:
     rng = np.random.default_rng([settings.seed, 2**31])
     held_out = rng.random(first) < settings.validation
     held = held_out[points]
-    return PatchSet(patches[~held], points[~held]), PatchSet(patches[held], points[held])
+    return (
+        PatchSet(patches[~held], points[~held], places[~held]),
+        PatchSet(patches[held], points[held], places[held]),
+    )

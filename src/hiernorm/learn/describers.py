@@ -1,4 +1,4 @@
-"""What can be evaluated: models in files, models that ship, SIFT and RootSIFT, by one name each."""
+"""What can be evaluated: models of the package, networks in files, descriptors of OpenCV."""
 
 from __future__ import annotations
 
@@ -10,9 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from hiernorm.extras import import_extra
+from hiernorm.learn.opencv import WINDOWS, describe_opencv
 from hiernorm.learn.sift import WINDOW, describe_sift
 from hiernorm.models import Model, available_models, load_model
 from hiernorm.reference import Float32Array
+from hiernorm.threads import thread_count
+
+CHUNK = 256
+"""Patches that torch describes at a time."""
 
 HAND_CRAFTED = ("sift", "rootsift")
 
@@ -54,8 +59,10 @@ def load_describer(
     Parameters
     ----------
     name
-        ``"sift"``, ``"rootsift"``, a model that ships with the package, or the path of an ``.onnx``
-        file or of a ``.safetensors`` file (which needs torch).
+        ``"sift"``, ``"rootsift"``; ``"vgg"``, ``"boostdesc"``, ``"beblid"``, ``"teblid"`` or
+        ``"daisy"`` of OpenCV's contributed modules; a model that ships with the package; the path
+        of an ``.onnx`` file or of a ``.safetensors`` file of ours (which needs torch); or
+        ``"label=FILE"``, weights of a plain HardNet or TFeat.
     window
         Of SIFT, in pixels.
     threads, progress
@@ -68,13 +75,19 @@ def load_describer(
     """
     if name in HAND_CRAFTED:
         return _Sift(name, window)
+    if name in WINDOWS:
+        return _OpenCV(name)
+    label, _, file = name.partition("=")
+    if file:
+        return _Plain(label, Path(file), threads)
     if name in available_models() or Path(name).suffix == ".onnx":
         return _Network(load_model(name, threads=threads), progress)
     if Path(name).suffix == ".safetensors":
         return _Network(_load_safetensors(Path(name), threads), progress)
-    choices = (*HAND_CRAFTED, *available_models())
+    choices = (*HAND_CRAFTED, *WINDOWS, *available_models())
     raise ValueError(
-        f"no model {name!r}: give one of {', '.join(choices)}, or an .onnx or .safetensors file"
+        f"no model {name!r}: give one of {', '.join(choices)}, an .onnx or .safetensors file, "
+        "or label=FILE for weights of a plain network"
     )
 
 
@@ -86,6 +99,32 @@ class _Sift:
 
     def __call__(self, patches: npt.NDArray[np.uint8]) -> Description:
         return Description(describe_sift(patches, self._window, self._root))
+
+
+class _OpenCV:
+    def __init__(self, name: str) -> None:
+        self.name = f"{name}-{WINDOWS[name]}"
+        self._kind = name
+
+    def __call__(self, patches: npt.NDArray[np.uint8]) -> Description:
+        return Description(describe_opencv(patches, self._kind))
+
+
+class _Plain:
+    """A plain network in torch, of ours or of others."""
+
+    def __init__(self, label: str, file: Path, threads: int | None) -> None:
+        self.name = label
+        self._torch = import_extra("torch", extra="train")
+        self._torch.set_num_threads(thread_count(threads))
+        self._network = import_extra("hiernorm.learn.plain", extra="train").load_plain(file)
+
+    def __call__(self, patches: npt.NDArray[np.uint8]) -> Description:
+        torch = self._torch
+        with torch.no_grad():
+            chunks = torch.split(torch.from_numpy(patches)[:, None], CHUNK)
+            rows = torch.cat([self._network(c.to(torch.float32) / 255) for c in chunks])
+        return Description(rows.numpy())
 
 
 class _Network:

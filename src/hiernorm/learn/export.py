@@ -1,4 +1,4 @@
-"""A trained network as files that ship: float16 safetensors, and ONNX for onnxruntime."""
+"""A trained network as the file that ships: ONNX with float16 weights, for onnxruntime."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from hiernorm.extras import import_extra
-from hiernorm.learn.checkpoint import describe_network, save_weights, write_atomically
-from hiernorm.learn.network import SIZE, HNHardNet
+from hiernorm.learn.checkpoint import describe_network, write_atomically
+from hiernorm.learn.network import SIZE, PatchNetwork, make_network
 
 OPSET = 18
 
@@ -19,7 +19,7 @@ OPSET = 18
 class _BothOutputs(nn.Module):
     """The network with its features before normalisation as a second output."""
 
-    def __init__(self, network: HNHardNet) -> None:
+    def __init__(self, network: PatchNetwork) -> None:
         super().__init__()
         self.network = network
 
@@ -28,12 +28,12 @@ class _BothOutputs(nn.Module):
         return self.network.normalization(features), features
 
 
-def export_network(network: HNHardNet, path: Path) -> None:
-    """Write ``path.safetensors`` and ``path.onnx``, both with float16 weights.
+def export_network(network: PatchNetwork, path: Path) -> None:
+    """Write ``path.onnx``, with weights rounded to float16; all arithmetic stays float32.
 
-    The weights are rounded to float16 first, so both files hold the same network; all arithmetic
-    stays float32. The ONNX file takes ``patches (n, 1, 64, 64)`` and gives ``descriptors`` and
-    ``features``, both ``(n, 128)``; its metadata say norm, major and alpha.
+    The file takes ``patches (n, 1, 64, 64)`` and gives ``descriptors`` and ``features``, both
+    ``(n, 128)``; its metadata say norm, major and alpha. :func:`hiernorm.learn.load_network` reads
+    it too.
 
     Parameters
     ----------
@@ -42,14 +42,13 @@ def export_network(network: HNHardNet, path: Path) -> None:
     path
         Without a suffix.
     """
-    rounded = HNHardNet(network.major, network.alpha, network.norm)
+    rounded = make_network(network.architecture, network.major, network.alpha, network.norm)
     half = {n: t.half() if t.is_floating_point() else t for n, t in network.state_dict().items()}
     rounded.load_state_dict(half)
-    save_weights(path.with_suffix(".safetensors"), rounded, half=True)
     write_atomically(path.with_suffix(".onnx"), encode_onnx(rounded.eval()))
 
 
-def encode_onnx(network: HNHardNet) -> bytes:
+def encode_onnx(network: PatchNetwork) -> bytes:
     """Return the bytes of the network's ONNX file."""
     onnx = import_extra("onnx", extra="train")
     example = torch.zeros(2, 1, 2 * SIZE, 2 * SIZE)

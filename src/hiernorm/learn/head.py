@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from hiernorm.learn.batches import PatchSet, augment_all
-from hiernorm.learn.network import HNHardNet
+from hiernorm.learn.network import HNHardNet, PatchNetwork
 from hiernorm.learn.objective import Objective
 from hiernorm.learn.settings import Settings
 
@@ -28,7 +28,7 @@ class _View:
     taught: Tensor | None
 
 
-def train_head(network: HNHardNet, train_set: PatchSet, settings: Settings) -> None:
+def train_head(network: PatchNetwork, train_set: PatchSet, settings: Settings) -> None:
     """Train the last convolution of the network, in place; the rest keeps its weights.
 
     The last layer has four fifths of the weights and nearly none of the arithmetic, so it can see
@@ -42,6 +42,8 @@ def train_head(network: HNHardNet, train_set: PatchSet, settings: Settings) -> N
     train_set, settings
         Of the run; ``settings.head_epochs`` passes are made over each view.
     """
+    if not isinstance(network, HNHardNet):
+        raise ValueError(f"head_epochs is for HardNet, got {network.title}")
     objective = Objective(settings)
     network.eval()
     views = [
@@ -50,7 +52,7 @@ def train_head(network: HNHardNet, train_set: PatchSet, settings: Settings) -> N
     ]
     dropout, convolution = network.features[-3], network.features[-2]
     optimizer = torch.optim.Adam(convolution.parameters(), lr=settings.head_learning_rate)
-    steps = train_set.steps(settings.batch)
+    steps = train_set.steps(settings.batch, settings.sampling)
     total = settings.head_epochs * len(views) * steps
     dropout.train()
     for done in range(total):
@@ -90,6 +92,6 @@ def _compute_view(
     for chunk in torch.split(torch.from_numpy(patches)[:, None], CHUNK):
         ready = chunk.to(torch.float32) / 255
         activations.append(body(ready).flatten(1).half())
-        if objective.teacher is not None:
-            taught.append(objective.teacher(ready))
+        if objective.teachers:
+            taught.append(objective.teach(ready))
     return _View(torch.cat(activations), torch.cat(taught) if taught else None)

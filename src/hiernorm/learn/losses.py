@@ -100,6 +100,52 @@ def distances(similarities: Tensor) -> Tensor:
     return (2 - 2 * similarities).clamp_min(1e-6).sqrt()
 
 
-def distillation_loss(similarities: Tensor, teacher: Tensor) -> Tensor:
-    """Return how far distances ``(b, b)`` are from the teacher's, as a mean square."""
-    return functional.mse_loss(distances(similarities), distances(teacher))
+def second_order_loss(anchor: Tensor, positive: Tensor) -> Tensor:
+    """Return how much distances among anchors differ from those among their positives.
+
+    The regularisation of SOSNet, over all rows of the batch: the root of the mean square for each
+    row, then their mean.
+
+    Examples
+    --------
+    >>> import torch
+    >>> second_order_loss(torch.eye(3), torch.eye(3)).item() < 1e-5
+    True
+    """
+    apart = distances(anchor @ anchor.T) - distances(positive @ positive.T)
+    return (apart.square().mean(dim=1) + 1e-12).sqrt().mean()
+
+
+def distillation_loss(similarities: Tensor, teachers: Tensor) -> Tensor:
+    """Return how far distances are from the teachers', up to offset and scale.
+
+    Each matrix of distances is brought to mean 0 and deviation 1 first, since networks differ in
+    how far apart they put things; the mean over teachers is the target.
+
+    Parameters
+    ----------
+    similarities
+        Inner products of anchors and positives, ``(b, b)``.
+    teachers
+        Theirs, ``(t, b, b)``.
+
+    Returns
+    -------
+    The mean square of the difference: 0 if distances agree, 2 if they have nothing in common.
+
+    Examples
+    --------
+    >>> import torch
+    >>> products = torch.tensor([[1.0, 0.2], [0.3, 0.9]])
+    >>> round(distillation_loss(products, products[None]).item(), 6)
+    0.0
+    """
+    target = _standardized(_standardized(distances(teachers)).mean(dim=0))
+    return functional.mse_loss(_standardized(distances(similarities)), target)
+
+
+def _standardized(matrices: Tensor) -> Tensor:
+    """Bring each matrix ``(..., b, b)`` to mean 0 and deviation 1."""
+    centred = matrices - matrices.mean(dim=(-2, -1), keepdim=True)
+    scale = centred.square().mean(dim=(-2, -1), keepdim=True).sqrt()
+    return centred / scale.clamp_min(1e-6)

@@ -9,15 +9,16 @@ from torch import Tensor
 from torch.nn import functional
 
 from hiernorm.learn.batches import Batch
-from hiernorm.learn.checkpoint import load_weights, set_weights
 from hiernorm.learn.losses import (
     Distances,
     compare_hardest,
     compare_random,
     distillation_loss,
     ranking_loss,
+    second_order_loss,
 )
-from hiernorm.learn.network import HNHardNet
+from hiernorm.learn.network import PatchNetwork
+from hiernorm.learn.plain import load_plain
 from hiernorm.learn.settings import Settings
 
 
@@ -27,51 +28,53 @@ class Objective:
     Parameters
     ----------
     settings
-        Of the run; a teacher is loaded if they name one.
+        Of the run; the teachers that they name are loaded.
     """
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self.teacher: HNHardNet | None = None
-        if settings.distill_weight:
-            self.teacher = HNHardNet(norm="l2")
-            set_weights(self.teacher, load_weights(settings.teacher), settings.teacher)
-            self.teacher.eval()
+        self.teachers = [load_plain(path) for path in settings.teacher if settings.distill_weight]
 
-    def __call__(self, network: HNHardNet, batch: Batch) -> tuple[Tensor, Distances]:
+    def __call__(self, network: PatchNetwork, batch: Batch) -> tuple[Tensor, Distances]:
         """Return the loss of a batch, and the distances behind it."""
         groups = [batch.anchor, batch.positive, batch.negative][: self._settings.patches_per_row]
         descriptors = network(torch.cat(groups)).chunk(len(groups))
-        taught = None
-        if self.teacher is not None:
-            with torch.no_grad():
-                taught = self.teacher(torch.cat(groups[:2])).chunk(2)
+        taught = self.teach(torch.cat(groups[:2])).chunk(2) if self.teachers else None
         return self.combine(descriptors, batch.points, taught)
+
+    @torch.no_grad()
+    def teach(self, patches: Tensor) -> Tensor:
+        """Return the teachers' descriptors of patches, side by side: ``(n, teachers, d)``."""
+        return torch.stack([teacher(patches) for teacher in self.teachers], dim=1)
 
     def combine(
         self, descriptors: Sequence[Tensor], points: Tensor, taught: Sequence[Tensor] | None
     ) -> tuple[Tensor, Distances]:
         """Return the loss of descriptors ``(b, d)`` of anchors, positives and negatives.
 
-        ``points (b,)`` are those of the rows, ``taught`` the teacher's descriptors of the same
-        anchors and positives, if there is a teacher.
+        ``points (b,)`` are those of the rows, ``taught`` the teachers' descriptors of the same
+        anchors and positives, each ``(b, teachers, d)``, if there are teachers.
         """
         settings = self._settings
-        distances = self._compare(descriptors, points)
-        loss = self._judge(descriptors, points, distances)
+        compared = self._compare(descriptors, points)
+        loss = self._judge(descriptors, points, compared)
         if settings.major_weight:
             majors = [functional.normalize(d[:, : settings.major]) for d in descriptors]
             on_major = self._judge(majors, points, self._compare(majors, points))
             loss = loss + settings.major_weight * on_major
         if taught is not None:
-            kept = distillation_loss(descriptors[0] @ descriptors[1].T, taught[0] @ taught[1].T)
-            loss = loss + settings.distill_weight * kept
-        return loss, distances
+            similarities = torch.einsum("atd,btd->tab", taught[0], taught[1])
+            distilled = distillation_loss(descriptors[0] @ descriptors[1].T, similarities)
+            loss = loss + settings.distill_weight * distilled
+        if settings.second_order_weight:
+            second_order = second_order_loss(descriptors[0], descriptors[1])
+            loss = loss + settings.second_order_weight * second_order
+        return loss, compared
 
-    def _judge(self, descriptors: Sequence[Tensor], points: Tensor, distances: Distances) -> Tensor:
+    def _judge(self, descriptors: Sequence[Tensor], points: Tensor, compared: Distances) -> Tensor:
         if self._settings.loss == "ranking":
             return ranking_loss(descriptors[0], descriptors[1], points, self._settings.least_share)
-        return distances.margin_loss(self._settings.margin)
+        return compared.margin_loss(self._settings.margin)
 
     def _compare(self, descriptors: Sequence[Tensor], points: Tensor) -> Distances:
         if self._settings.loss == "triplet":

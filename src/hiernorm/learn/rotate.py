@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from hiernorm.learn.network import DIM, HNHardNet
+from hiernorm.learn.network import DIM, PatchNetwork
 
 Float64Array = npt.NDArray[np.float64]
 
@@ -21,7 +21,7 @@ CHUNK = 1024
 
 
 def rotate_network(
-    network: HNHardNet, patches: Tensor, points: npt.NDArray[np.int64], method: str
+    network: PatchNetwork, patches: Tensor, points: npt.NDArray[np.int64], method: str
 ) -> None:
     """Turn the features before normalisation, in place, so that the best directions lead.
 
@@ -32,7 +32,7 @@ def rotate_network(
     Parameters
     ----------
     network
-        Its last convolution and batch normalisation are changed.
+        Its last layer is changed.
     patches, points
         Training data, ``(n, 1, 64, 64)`` and the point of each patch.
     method
@@ -47,11 +47,11 @@ def rotate_network(
         rotation = principal_directions(units)
     else:
         rotation = separating_directions(units, points, network.major)
-    fold_rotation(network, rotation)
+    network.turn(rotation)
 
 
 @torch.no_grad()
-def embed_all(network: HNHardNet, patches: Tensor) -> Float64Array:
+def embed_all(network: PatchNetwork, patches: Tensor) -> Float64Array:
     """Return the features before normalisation of uint8 patches, float64 ``(n, 128)``."""
     network.eval()
     chunks = [network.embed(p.to(torch.float32) / 255) for p in torch.split(patches, CHUNK)]
@@ -91,21 +91,3 @@ def separating_directions(
     moment = units.T @ units / len(units)
     rest = rest @ np.linalg.eigh(rest.T @ moment @ rest)[1][:, ::-1]
     return np.ascontiguousarray(np.concatenate([leading, rest], axis=1).T)
-
-
-@torch.no_grad()
-def fold_rotation(network: HNHardNet, rotation: Float64Array) -> None:
-    """Put ``R x`` behind the last batch normalisation by changing it and its convolution."""
-    convolution, statistics = network.features[-2], network.features[-1]
-    assert isinstance(convolution, nn.Conv2d)
-    assert isinstance(statistics, nn.BatchNorm2d)
-    assert statistics.running_mean is not None
-    assert statistics.running_var is not None
-    # R diag(1/s) (W x - m) = (R diag(1/s) W) x - R diag(1/s) m, and a variance of one remains.
-    turn = torch.from_numpy(rotation)
-    turn = turn / (statistics.running_var.double() + statistics.eps).sqrt()
-    weight = convolution.weight.double()
-    turned = torch.einsum("ij,jklm->iklm", turn, weight)
-    convolution.weight.copy_(turned.float())
-    statistics.running_mean.copy_((turn @ statistics.running_mean.double()).float())
-    statistics.running_var.fill_(1 - statistics.eps)

@@ -11,13 +11,16 @@ import torch
 from torch import nn
 
 from hiernorm.learn.batches import PatchSet
-from hiernorm.learn.checkpoint import load_state, load_weights, save_state, set_weights
+from hiernorm.learn.checkpoint import load_state, mean_weights, save_state, set_weights
 from hiernorm.learn.head import train_head
-from hiernorm.learn.network import HNHardNet
+from hiernorm.learn.network import PatchNetwork, make_network
 from hiernorm.learn.rotate import rotate_network
 from hiernorm.learn.settings import Settings
 
 STATE = "state.pth"
+ROTATION_PATCHES = 30_000
+"""Patches whose features give the directions of a rotation; a minute of one core."""
+
 SUMS = ("loss", "positive", "negative", "seconds", "steps")
 SAVED = ("epoch", "step", "sums", "history")
 
@@ -39,7 +42,7 @@ class Run:
     """
 
     settings: Settings
-    network: HNHardNet
+    network: PatchNetwork
     optimizer: torch.optim.Adam
     epoch: int = 0
     step: int = 0
@@ -50,13 +53,13 @@ class Run:
     def start(cls, settings: Settings, train_set: PatchSet) -> Run:
         """Begin a run: weights as they are given, turned if that is asked for, or random."""
         torch.manual_seed(settings.seed)
-        network = HNHardNet(settings.major, settings.alpha, settings.norm)
+        network = make_network(settings.architecture, settings.major, settings.alpha, settings.norm)
         if settings.init:
-            set_weights(network, load_weights(settings.init), settings.init)
+            set_weights(network, mean_weights(settings.init), ", ".join(settings.init))
         else:
             _initialize(network)
         if settings.rotate != "none":
-            rotate_network(network, train_set.tensors(), train_set.points, settings.rotate)
+            rotate_network(network, *train_set.sample(ROTATION_PATCHES), settings.rotate)
         if settings.head_epochs:
             train_head(network, train_set, settings)
         return cls(settings, network, _make_optimizer(settings, network))
@@ -69,7 +72,7 @@ class Run:
         if missing:
             raise ValueError(f"{out / STATE} is no training state: it has no {missing.pop()!r}")
         settings = Settings.from_json(state["settings"])
-        network = HNHardNet(settings.major, settings.alpha, settings.norm)
+        network = make_network(settings.architecture, settings.major, settings.alpha, settings.norm)
         set_weights(network, state["network"], out / STATE)
         optimizer = _make_optimizer(settings, network)
         optimizer.load_state_dict(state["optimizer"])
@@ -84,7 +87,7 @@ class Run:
     @property
     def done(self) -> bool:
         """Whether the schedule is over, or the validation loss has not fallen for long."""
-        losses = [e["validation_loss"] for e in self.history]
+        losses = [merit(e) for e in self.history]
         patience = self.settings.patience
         plateaued = patience > 0 and len(losses) - 1 - np.argmin([*losses, np.inf]) >= patience
         return self.epoch >= self.settings.total_epochs or bool(plateaued)
@@ -95,20 +98,23 @@ class Run:
             self.sums[name] += value
         self.step += 1
 
-    def note_epoch(self, validation_loss: float) -> bool:
-        """Count an epoch that is done; return whether its validation loss is the lowest so far."""
+    def note_epoch(self, validation_loss: float, development: dict[str, float]) -> bool:
+        """Count an epoch that is done; return whether its network is the best so far."""
         means = self.means()
         self.epoch, self.step, self.sums = self.epoch + 1, 0, dict.fromkeys(SUMS, 0.0)
-        return self._note(validation_loss, means)
+        return self._note(validation_loss, development, means)
 
-    def note_start(self, validation_loss: float) -> bool:
+    def note_start(self, validation_loss: float, development: dict[str, float]) -> bool:
         """Record the network that the run starts from, as epoch 0."""
-        return self._note(validation_loss, {})
+        return self._note(validation_loss, development, {})
 
-    def _note(self, validation_loss: float, means: dict[str, float]) -> bool:
-        best = min((e["validation_loss"] for e in self.history), default=np.inf)
-        self.history.append({"epoch": self.epoch, **means, "validation_loss": validation_loss})
-        return validation_loss < best
+    def _note(
+        self, validation_loss: float, development: dict[str, float], means: dict[str, float]
+    ) -> bool:
+        best = min(map(merit, self.history), default=np.inf)
+        record = {"epoch": self.epoch, **means, "validation_loss": validation_loss}
+        self.history.append(record | ({"development": development} if development else {}))
+        return merit(self.history[-1]) < best
 
     def means(self) -> dict[str, float]:
         """Return the means of the epoch so far, and patches per second."""
@@ -118,13 +124,30 @@ class Run:
         return means | {"patches_per_second": patches / self.sums["seconds"]}
 
 
-def _initialize(network: HNHardNet) -> None:
+def merit(record: dict[str, Any]) -> float:
+    """What decides between epochs, lower is better: FPR@95 on development scenes, or the loss.
+
+    Scenes count by the geometric mean, so that a hard one does not drown the others.
+
+    Examples
+    --------
+    >>> merit({"validation_loss": 0.5})
+    0.5
+    >>> round(merit({"validation_loss": 0.5, "development": {"a": 0.01, "b": 0.04}}), 3)
+    0.02
+    """
+    if rates := record.get("development"):
+        return float(np.exp(np.mean(np.log(np.maximum(list(rates.values()), 1e-6)))))
+    return float(record["validation_loss"])
+
+
+def _initialize(network: PatchNetwork) -> None:
     """Set random weights as HardNet does: orthogonal, of gain 0.6."""
     for module in network.modules():
         if isinstance(module, nn.Conv2d):
             nn.init.orthogonal_(module.weight, gain=0.6)
 
 
-def _make_optimizer(settings: Settings, network: HNHardNet) -> torch.optim.Adam:
+def _make_optimizer(settings: Settings, network: PatchNetwork) -> torch.optim.Adam:
     """Return the optimizer of the recipe."""
     return torch.optim.Adam(network.parameters(), lr=settings.learning_rate)

@@ -6,12 +6,13 @@ import json
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from hiernorm.learn.network import NORMS
+from hiernorm.learn.network import ARCHITECTURES, NORMS
 
 LOSSES = ("triplet", "hardest", "ranking")
 DECAYS = ("none", "linear", "cosine")
 ROTATIONS = ("none", "pca", "lda")
-AUGMENTATIONS = ("flips", "turns", "shifts")
+AUGMENTATIONS = ("flips", "turns", "shifts", "frames", "light")
+SAMPLINGS = ("patches", "points")
 
 PAPER_EPOCHS = {16: 30, 8: 10}
 """Epochs of the paper's two settings, by K; any other K gets the longer schedule."""
@@ -25,10 +26,11 @@ class Settings:
     ----------
     data
         Paths of scenes: folders or zips.
-    norm, major, alpha
-        The network's: see :class:`hiernorm.learn.HNHardNet`.
+    architecture, norm, major, alpha
+        The network's: see :class:`hiernorm.learn.HNHardNet`. Architectures are ``"hardnet"``,
+        ``"hynet"`` and ``"tfeat"``.
     init
-        Weights to start from: a file, or empty for random ones.
+        Weights to start from, the mean of several; none for random ones.
     loss
         ``"triplet"`` with a random negative, ``"hardest"`` in the batch (HardNet's own), or
         ``"ranking"``: how many of the batch's negatives lie nearer than a positive, which is what
@@ -42,7 +44,13 @@ class Settings:
     patience
         Stop once the validation loss has not fallen for so many epochs; 0 means never.
     augment
-        Any of flips, turns (by quarters), shifts (of up to ``shift`` pixels of 64).
+        Any of flips, turns (by quarters), shifts (of up to ``shift`` pixels of 64), frames (the
+        noise of a detector: place, scale and orientation) and light (gamma, blur, noise). Both
+        patches of a pair are flipped and turned alike; the rest is drawn for each patch.
+    sampling, places_per_batch
+        ``"patches"``: every patch is an anchor once per epoch. ``"points"``: each batch has points
+        of so many scenes (0 means all of them), the same number of each; scenes are drawn with a
+        weight of the square root of their points. An epoch is then as many pairs as points.
     validation
         The share of points held out.
     rotate
@@ -50,8 +58,14 @@ class Settings:
         of the features, or ``"lda"``, the directions that separate points best.
     major_weight
         Weight of the same loss on the major alone, added to that of the whole descriptor.
+    second_order_weight
+        Weight of SOSNet's second-order similarity: anchors must be as far from each other as
+        their positives are.
     teacher, distill_weight
-        Weights of a plain network whose similarities are to be kept, and how much that counts.
+        Weights of plain networks whose distances are to be kept (the mean of several), and how
+        much that counts.
+    development
+        Paths of scenes that take no part in training. Each epoch is judged by FPR@95 on them.
     freeze_statistics
         Keep the batch-normalisation statistics of ``init``; needed after a rotation, whose scales
         they hold.
@@ -63,10 +77,11 @@ class Settings:
     """
 
     data: tuple[str, ...]
+    architecture: str = "hardnet"
     norm: str = "hn"
     major: int = 16
     alpha: float = 1 / 8
-    init: str = ""
+    init: tuple[str, ...] = ()
     loss: str = "triplet"
     least_share: float = 0.03
     margin: float = 1.0
@@ -77,10 +92,14 @@ class Settings:
     patience: int = 5
     augment: tuple[str, ...] = ()
     shift: int = 2
+    sampling: str = "patches"
+    places_per_batch: int = 0
+    development: tuple[str, ...] = ()
     validation: float = 0.1
     rotate: str = "none"
     major_weight: float = 0.0
-    teacher: str = ""
+    second_order_weight: float = 0.0
+    teacher: tuple[str, ...] = ()
     distill_weight: float = 0.0
     freeze_statistics: bool = False
     head_epochs: int = 0
@@ -90,13 +109,19 @@ class Settings:
 
     def __post_init__(self) -> None:
         """Refuse what cannot be trained."""
+        for name in ("init", "teacher"):  # one may be given as such
+            value = getattr(self, name)
+            if isinstance(value, str):
+                object.__setattr__(self, name, (value,) if value else ())
         if not self.data:
             raise ValueError("data must name at least one scene")
         choices = (
+            ("architecture", ARCHITECTURES),
             ("norm", NORMS),
             ("loss", LOSSES),
             ("decay", DECAYS),
             ("rotate", ROTATIONS),
+            ("sampling", SAMPLINGS),
         )
         for name, allowed in choices:
             if getattr(self, name) not in allowed:
@@ -111,6 +136,10 @@ class Settings:
             raise ValueError(f"least_share must lie between 0 and 1, got {self.least_share}")
         if not 0 < self.validation < 1:
             raise ValueError(f"validation must be a share between 0 and 1, got {self.validation}")
+        if self.places_per_batch and self.sampling != "points":
+            raise ValueError("places_per_batch is for sampling 'points'")
+        if self.places_per_batch < 0:
+            raise ValueError(f"places_per_batch must be 0 or more, got {self.places_per_batch}")
         if self.distill_weight and not self.teacher:
             raise ValueError("distill_weight needs a teacher")
         if self.norm == "l2" and (self.rotate != "none" or self.major_weight):
@@ -138,6 +167,9 @@ class Settings:
         values: dict[str, Any] = json.loads(text)
         names = {f.name for f in fields(cls)}
         kept: dict[str, Any] = {k: v for k, v in values.items() if k in names}
-        for name in ("data", "augment"):
-            kept[name] = tuple(kept[name])
+        for name in ("data", "augment", "development"):
+            kept[name] = tuple(kept.get(name, ()))
+        for name in ("init", "teacher"):
+            value = kept.get(name, ())
+            kept[name] = value if isinstance(value, str) else tuple(value)
         return cls(**kept)

@@ -6,7 +6,7 @@ import json
 import math
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
@@ -17,13 +17,17 @@ from torch import nn
 
 from hiernorm.learn.batches import PatchSet
 from hiernorm.learn.checkpoint import save_weights, write_atomically
-from hiernorm.learn.network import HNHardNet
+from hiernorm.learn.development import DevelopmentScene, load_development
+from hiernorm.learn.network import PatchNetwork
 from hiernorm.learn.objective import Objective
 from hiernorm.learn.run import Run
 from hiernorm.learn.settings import Settings
 
 MODEL = "model.safetensors"
 LOG = "log.jsonl"
+
+SAVE_SECONDS = 180
+"""A run that is killed loses no more than this."""
 
 
 class Reporter(Protocol):
@@ -39,8 +43,9 @@ class Reporter(Protocol):
 def train_network(run: Run, sets: tuple[PatchSet, PatchSet], out: Path, reporter: Reporter) -> bool:
     """Train until the run is done; return False if Ctrl-C came first, its state saved.
 
-    Writes into ``out``: ``state.pth`` after every epoch, ``model.safetensors`` whenever the
-    validation loss is the lowest so far, and ``log.jsonl``.
+    Writes into ``out``: ``state.pth`` after every epoch and every few minutes,
+    ``model.safetensors`` whenever the network is the best so far, and ``log.jsonl``. Best is the
+    lowest validation loss or, where the settings name development scenes, the lowest FPR@95 there.
 
     Parameters
     ----------
@@ -55,11 +60,13 @@ def train_network(run: Run, sets: tuple[PatchSet, PatchSet], out: Path, reporter
     """
     train_set, held_out = sets
     objective = Objective(run.settings)
-    steps = train_set.steps(run.settings.batch)
+    steps = train_set.steps(run.settings.batch, run.settings.sampling)
+    development = load_development(run.settings)
     with catch_interrupts() as interrupted:
         if not run.history:
-            run.note_start(validate(run, held_out, objective))
+            run.note_start(validate(run, held_out, objective), develop(run, development))
             save(run, out, model=True)
+        saved = time.monotonic()
         while not run.done:
             set_mode(run.network, run.settings)
             while run.step < steps:
@@ -68,7 +75,11 @@ def train_network(run: Run, sets: tuple[PatchSet, PatchSet], out: Path, reporter
                 if interrupted():
                     run.save(out)
                     return False
-            best = run.note_epoch(validate(run, held_out, objective))
+                if time.monotonic() - saved > SAVE_SECONDS:
+                    run.save(out)
+                    saved = time.monotonic()
+            loss = validate(run, held_out, objective)
+            best = run.note_epoch(loss, develop(run, development))
             save(run, out, model=best)
             reporter.epoch(run)
     return True
@@ -109,9 +120,15 @@ def validate(run: Run, held_out: PatchSet, objective: Objective) -> float:
     run.network.eval()
     losses = [
         objective(run.network, held_out.draw(run.settings, 0, step, augment=False))[0].item()
-        for step in range(held_out.steps(run.settings.batch))
+        for step in range(held_out.steps(run.settings.batch, run.settings.sampling))
     ]
     return float(np.mean(losses))
+
+
+def develop(run: Run, scenes: Sequence[DevelopmentScene]) -> dict[str, float]:
+    """Return FPR@95 on each development scene."""
+    run.network.eval()
+    return {scene.name: scene.measure(run.network) for scene in scenes}
 
 
 def learning_rate(settings: Settings, epoch: float) -> float:
@@ -127,7 +144,7 @@ def learning_rate(settings: Settings, epoch: float) -> float:
     return settings.learning_rate * factors[settings.decay]
 
 
-def set_mode(network: HNHardNet, settings: Settings) -> None:
+def set_mode(network: PatchNetwork, settings: Settings) -> None:
     """Switch to training; batch normalisation keeps its statistics if that is asked for."""
     network.train()
     if settings.freeze_statistics:

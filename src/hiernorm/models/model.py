@@ -53,9 +53,14 @@ def load_model(name: str | Path, *, threads: int | None = None) -> Model:
     >>> hiernorm.load_model("hn8")
     Model('hn8', norm='hn', major=8, alpha=0.03125)
     """
+    content = read_model(name)
+    return Model(content, Path(name).stem, threads=threads)
+
+
+def read_model(name: str | Path) -> bytes:
+    """Return the bytes of a model that ships with the package, or of an ONNX file."""
     if str(name) in available_models():
-        content = (resources.files("hiernorm.models") / f"{name}.onnx").read_bytes()
-        return Model(content, str(name), threads=threads)
+        return (resources.files("hiernorm.models") / f"{name}.onnx").read_bytes()
     path = Path(name)
     if path.suffix != ".onnx":
         raise ValueError(
@@ -64,7 +69,7 @@ def load_model(name: str | Path, *, threads: int | None = None) -> Model:
         )
     if not path.is_file():
         raise FileNotFoundError(f"no such file: {path}")
-    return Model(path.read_bytes(), path.stem, threads=threads)
+    return path.read_bytes()
 
 
 class Model:
@@ -146,7 +151,7 @@ class Model:
         batch_size = as_count("batch_size", batch_size)
         features = np.empty((len(rows), 128), np.float32)
         for start in _starts(len(rows), batch_size, progress):
-            batch = _network_input(rows[start : start + batch_size])
+            batch = network_input(rows[start : start + batch_size])
             (features[start : start + batch_size],) = self._session.run(
                 ["features"], {"patches": batch}
             )
@@ -188,7 +193,7 @@ def as_patches(patches: npt.ArrayLike) -> npt.NDArray[np.uint8] | Float32Array:
     return rows
 
 
-def _network_input(rows: npt.NDArray[np.uint8] | Float32Array) -> Float32Array:
+def network_input(rows: npt.NDArray[np.uint8] | Float32Array) -> Float32Array:
     """Return the batch as the network takes it: float32 ``(n, 1, 64, 64)``."""
     if rows.shape[1] == SIZES[0]:
         # The network halves by means of 2x2 pixels, which undoes this exactly.

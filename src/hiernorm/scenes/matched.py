@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations, pairwise
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
-from hiernorm.models import Model, load_model
+from hiernorm.matching import DescriptorSet, match_descriptors
+from hiernorm.models import load_model
 from hiernorm.reference import Int64Array
 from hiernorm.scenes.maker import LEAST_DISTANCE, Made
+from hiernorm.scenes.partners import choose_partners
 from hiernorm.scenes.tracks import keep_apart, link_matches
 from hiernorm.scenes.views import Variation, jitter
 from hiernorm.scenes.writer import SceneWriter
-from hiernorm.vision.description import Description, describe_photo
+from hiernorm.vision.description import Description, describe_photo, describe_photo_by_sift
 from hiernorm.vision.description import Recipe as Describing
 from hiernorm.vision.frames import Frames
-from hiernorm.vision.pairing import pair_photos
+from hiernorm.vision.geometry import agree
+from hiernorm.vision.pairing import places_of
 from hiernorm.vision.patches import SIZE, cut_patches, patch_corners
 from hiernorm.vision.photos import UInt8Array, read_grey
 
@@ -32,12 +35,18 @@ class TrackRecipe:
 
     Attributes
     ----------
+    descriptor : str
+        What keypoints are matched by: ``"sift"``, so that points do not depend on the network
+        that is to be trained or judged on them, or a model that ships with the package.
     keypoints : int
         Keypoints per photo at most, the strongest.
+    partners : int
+        Each photo is matched with so many others, those whose descriptors are nearest; 0 matches
+        every two photos.
     longest_side : int
         Larger photos are searched for keypoints at this many pixels.
     ratio : float
-        Of the ratio test of matches.
+        Largest ratio of the distances to the nearest and the second nearest keypoint.
     geometry : str
         What the matches of two photos must agree on: one of
         :data:`hiernorm.vision.geometry.GEOMETRIES`. A homography, where it explains nearly as
@@ -48,9 +57,11 @@ class TrackRecipe:
         As in :class:`hiernorm.scenes.maker.Recipe`; of the variation, only the detector's noise.
     """
 
+    descriptor: str = "sift"
     keypoints: int = 8000
+    partners: int = 20
     longest_side: int = 2000
-    ratio: float = 0.9
+    ratio: float = 0.8
     geometry: str = "auto"
     threshold: float = 2.0
     pairs: int = 50_000
@@ -58,7 +69,8 @@ class TrackRecipe:
     variation: Variation = field(default_factory=Variation)
 
     def __post_init__(self) -> None:
-        for name, least in (("keypoints", 1), ("longest_side", 1), ("pairs", 1), ("seed", 0)):
+        lowest = {"keypoints": 1, "partners": 0, "longest_side": 1, "pairs": 1, "seed": 0}
+        for name, least in lowest.items():
             if getattr(self, name) < least:
                 raise ValueError(f"{name} must be at least {least}, got {getattr(self, name)}")
         if not 0 < self.ratio <= 1:
@@ -70,13 +82,12 @@ def make_matched_scene(
     out: Path,
     recipe: TrackRecipe | None = None,
     *,
-    model: Model | None = None,
     on_step: Callable[[str, int, int], None] = lambda what, done, total: None,
 ) -> Made:
     """Make a scene in the UBC format from photos of one place, without any made view.
 
-    Every photo is described, every two are matched and must agree with one geometry, and
-    matches are joined into points that two or more photos see.
+    Every photo is described and matched with its partners. Matches of two photos must agree with
+    one geometry. They are joined into points that two or more photos see.
 
     Parameters
     ----------
@@ -86,17 +97,14 @@ def make_matched_scene(
         Folder to make, or zip if the name ends in ``.zip``. Appears when it is complete.
     recipe
         Numbers of keypoints and pairs, thresholds, the seed.
-    model
-        Describes keypoints; ``hn16`` by default.
     on_step
         Called with what was done, how many of it and of how many.
     """
     recipe = recipe or TrackRecipe()
-    describing = Describing(limit=recipe.keypoints, longest_side=recipe.longest_side)
-    model = model or load_model(describing.model)
+    describe = _make_describer(recipe)
     described = []
     for photo in photos:
-        described.append(describe_photo(photo, describing, model))
+        described.append(describe(photo))
         on_step("photos described", len(described), len(photos))
     tracks = _find_tracks(described, recipe, on_step)
     if len(tracks) < 2:
@@ -113,26 +121,40 @@ def make_matched_scene(
         return Made(len(photos), points, len(writer))
 
 
+def _make_describer(recipe: TrackRecipe) -> Callable[[Path], Description]:
+    """What describes a photo as the recipe says."""
+    if recipe.descriptor == "sift":
+        return lambda photo: describe_photo_by_sift(
+            photo, limit=recipe.keypoints, longest_side=recipe.longest_side
+        )
+    describing = Describing(
+        model=recipe.descriptor, limit=recipe.keypoints, longest_side=recipe.longest_side
+    )
+    model = load_model(recipe.descriptor)
+    return lambda photo: describe_photo(photo, describing, model)
+
+
 def _find_tracks(
     described: Sequence[Description],
     recipe: TrackRecipe,
     on_step: Callable[[str, int, int], None],
 ) -> list[Int64Array]:
-    """Match every two photos, keep what agrees, join it."""
-    couples = list(combinations(range(len(described)), 2))
+    """Match photos with their partners, keep what agrees, join it."""
+    frames = [one.frames for one in described]
+    sets = [DescriptorSet(one.descriptors) for one in described]
+    couples = choose_partners([one.rows for one in sets], recipe.partners)
     matches = {}
     for number, (i, j) in enumerate(couples):
-        pairing = pair_photos(
-            described[i],
-            described[j],
-            ratio=recipe.ratio,
+        pairs = match_descriptors(sets[i], sets[j], ratio=recipe.ratio).pairs
+        agreement = agree(
+            places_of(frames[i])[pairs[:, 0]],
+            places_of(frames[j])[pairs[:, 1]],
             geometry=recipe.geometry,
             threshold=recipe.threshold,
         )
-        if pairing.agreement.count >= LEAST_INLIERS:
-            matches[i, j] = pairing.matches.pairs[pairing.agreement.inliers]
+        if agreement.count >= LEAST_INLIERS:
+            matches[i, j] = pairs[agreement.inliers]
         on_step("pairs of photos matched", number + 1, len(couples))
-    frames = [one.frames for one in described]
     tracks = link_matches([len(one) for one in frames], matches)
     return keep_apart(tracks, frames, LEAST_DISTANCE)
 

@@ -16,6 +16,9 @@ BoolArray = npt.NDArray[np.bool_]
 
 _OVERSAMPLING = 2
 
+BEST_JPEG = 95
+"""Quality above which compression changes next to nothing."""
+
 
 @dataclass(frozen=True)
 class Variation:
@@ -36,6 +39,8 @@ class Variation:
         brightness from the middle of the view to its edge, as a share.
     blur, noise : float
         Sigma of the blur in pixels; sigma of the noise in grey levels.
+    jpeg : int
+        Lowest quality of JPEG compression, drawn up to 95; 0 means none.
     shift, size, turn : float
         Noise of the detector: position in sigmas of the keypoint, scale as a factor, orientation
         in radians.
@@ -51,9 +56,15 @@ class Variation:
     shading: float = 0.2
     blur: float = 1.0
     noise: float = 5.0
+    jpeg: int = 0
     shift: float = 0.6
     size: float = 1.15
     turn: float = np.pi / 15
+
+    @classmethod
+    def strong(cls) -> Variation:
+        """Return twice the change of light and camera, with JPEG compression."""
+        return cls(gain=1.6, bias=40.0, gamma=2.0, shading=0.4, blur=2.0, noise=10.0, jpeg=30)
 
 
 @dataclass(frozen=True)
@@ -181,6 +192,10 @@ def _change_light(image: UInt8Array, variation: Variation, rng: np.random.Genera
     noise = variation.noise * rng.uniform(0, 1)
     lit += np.float32(noise) * rng.standard_normal(lit.shape, np.float32)
     final: UInt8Array = np.clip(np.rint(lit), 0, 255).astype(np.uint8)
+    if variation.jpeg:
+        quality = int(rng.integers(variation.jpeg, BEST_JPEG + 1))
+        _, coded = cv2.imencode(".jpg", final, (cv2.IMWRITE_JPEG_QUALITY, quality))
+        final = cv2.imdecode(coded, cv2.IMREAD_GRAYSCALE)
     return final
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from hiernorm.extras import import_extra
 from hiernorm.models import Model, load_model
 from hiernorm.reference import Float32Array
@@ -76,10 +78,41 @@ def describe_grey(image: UInt8Array, recipe: Recipe, model: Model) -> Descriptio
     small, factor = reduced(image, recipe.longest_side)
     frames = detect(small, limit=recipe.limit, detector=recipe.detector)
     descriptors = model.describe(cut_patches(small, frames))
+    return Description(width, height, _enlarged(frames, factor), descriptors)
+
+
+def describe_photo_by_sift(file: Path | str, *, limit: int, longest_side: int) -> Description:
+    """Find the keypoints of a photo and describe them by OpenCV's SIFT, as unit vectors.
+
+    Parameters
+    ----------
+    file
+        The photo.
+    limit, longest_side
+        As in :class:`Recipe`.
+    """
+    cv2 = import_extra("cv2", "vision")
+    image = read_grey(Path(file))
+    height, width = image.shape
+    small, factor = reduced(image, longest_side)
+    frames = detect(small, limit=limit)
+    keypoints = [
+        cv2.KeyPoint(float(x), float(y), float(2 * sigma), float(np.rad2deg(angle) % 360))
+        for x, y, sigma, angle in zip(frames.x, frames.y, frames.sigma, frames.angle, strict=True)
+    ]
+    rows = np.zeros((0, 128), np.float32)
+    if keypoints:
+        _, rows = cv2.SIFT_create().compute(small, keypoints)
+    lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))[:, np.newaxis]
+    units = (rows / np.maximum(lengths, 1e-12)).astype(np.float32)
+    return Description(width, height, _enlarged(frames, factor), units)
+
+
+def _enlarged(frames: Frames, factor: float) -> Frames:
+    """Frames of the full photo, from those of one that was reduced."""
     # The centre of the top left pixel is (0, 0): a reduction moves it by half a pixel.
     x, y = ((axis + 0.5) * factor - 0.5 for axis in (frames.x, frames.y))
-    frames = Frames(x, y, frames.sigma * factor, frames.angle)
-    return Description(width, height, frames, descriptors)
+    return Frames(x, y, frames.sigma * factor, frames.angle)
 
 
 def reduced(image: UInt8Array, longest_side: int) -> tuple[UInt8Array, float]:

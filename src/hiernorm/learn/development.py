@@ -1,0 +1,51 @@
+"""Development scenes: FPR@95 of a network in training, on places that training never sees."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from hiernorm.learn.measures import compute_roc, pair_distances
+from hiernorm.learn.network import PatchNetwork
+from hiernorm.learn.pairs import make_pairs
+from hiernorm.learn.phototour import PhotoTour
+from hiernorm.learn.rotate import CHUNK
+from hiernorm.learn.settings import Settings
+
+MOST_PATCHES = 6000
+"""Patches of a scene that are described after each epoch: half a minute of a slow core."""
+
+
+class DevelopmentScene:
+    """Some points of a scene, with pairs of their patches.
+
+    Parameters
+    ----------
+    scene
+        The whole of it.
+    most
+        Patches to keep: points are drawn at random, the same ones each time, until there are so
+        many.
+    """
+
+    def __init__(self, scene: PhotoTour, most: int = MOST_PATCHES) -> None:
+        self.name = scene.scene
+        shuffled = np.random.default_rng(0).permutation(scene.point_ids)
+        counts = np.bincount(np.searchsorted(scene.point_ids, scene.points))
+        total = np.cumsum(counts[np.searchsorted(scene.point_ids, shuffled)])
+        kept = np.isin(scene.points, shuffled[: max(2, np.searchsorted(total, most))])
+        self._patches = torch.from_numpy(scene.patches[kept])[:, None]
+        self._pairs = make_pairs(scene.points[kept])
+
+    @torch.no_grad()
+    def measure(self, network: PatchNetwork) -> float:
+        """Return FPR@95 of the network."""
+        chunks = torch.split(self._patches, CHUNK)
+        described = torch.cat([network(chunk.to(torch.float32) / 255) for chunk in chunks])
+        distances = pair_distances(described.numpy(), self._pairs)
+        return compute_roc(distances, self._pairs.matching).fpr95
+
+
+def load_development(settings: Settings) -> list[DevelopmentScene]:
+    """Read the development scenes of a run."""
+    return [DevelopmentScene(PhotoTour.open(path)) for path in settings.development]

@@ -1,0 +1,416 @@
+"""Shards on a Ray cluster of several nodes on this machine: right answers or explicit errors."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import hiernorm
+from crash_writer import apply_to_database, apply_to_model
+from database_support import ALPHA, MAJOR, QUERIES, Model, right_hits, vectors
+from hiernorm.cli.app import app
+from hiernorm.distributed import ShardedDatabase, ShardsMissingError, build
+from paths import SUPPORT
+from sharded_support import assert_equals_index, create_sharded, digest_of
+from support import assert_same_hits
+
+ray: Any = pytest.importorskip("ray")
+pytestmark = [
+    pytest.mark.timeout(600),
+    # Of Ray itself: sockets and log files that it leaves to the garbage collector.
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::FutureWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+STARTS = 4
+PATIENCE = 240.0
+"""Seconds that anything may take on a busy machine; nothing is expected to."""
+
+
+def add_node(nodes: Any, **options: Any) -> None:
+    """One node more, without processes that no test needs.
+
+    Ray gives it 30 seconds to start, which may be short on a busy machine: then another one.
+    """
+    for attempt in range(STARTS):
+        try:
+            nodes.add_node(num_cpus=1, include_log_monitor=False, **options)
+            return
+        except Exception as error:
+            if "timed out during startup" not in str(error) or attempt == STARTS - 1:
+                raise
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """A head and two more nodes, each with a raylet of its own."""
+    settings = {
+        "RAY_USAGE_STATS_ENABLED": "0",
+        "RAY_worker_niceness": "0",
+        "RAY_worker_register_timeout_seconds": str(int(PATIENCE)),
+        "PYTHONPATH": os.pathsep.join([str(SUPPORT), os.environ.get("PYTHONPATH", "")]),
+    }
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name, value in settings.items():
+            patch.setenv(name, value)
+        from ray.cluster_utils import Cluster
+
+        nodes = Cluster()
+        try:
+            add_node(nodes, include_dashboard=False, no_monitor=True)  # the first one is the head
+            add_node(nodes)
+            add_node(nodes)
+            ray.init(address=nodes.address, log_to_driver=False, logging_level="error")
+            yield nodes
+        finally:
+            ray.shutdown()
+            nodes.shutdown()
+
+
+@pytest.fixture(scope="module")
+def filled(cluster, tmp_path_factory) -> Iterator[tuple[ShardedDatabase, Model]]:
+    """A database of three shards after some operations, which tests read."""
+    with create_sharded(tmp_path_factory.mktemp("shards") / "db", 3, deadline=PATIENCE) as db:
+        model = check_random_operations(db, steps=6)
+        rows = vectors(5, 400)
+        db.add(rows, np.arange(1000, 1400))
+        yield db, model | dict(zip(range(1000, 1400), rows, strict=True))
+
+
+@contextmanager
+def stopped(db: ShardedDatabase, shard: int) -> Iterator[None]:
+    """The process of a shard stands still: the node is up, nobody answers."""
+    pin = db._reader.manifest.pins[shard]
+    process = ray.get(db._crew.actor(shard).info.remote(pin))["process"]
+    os.kill(process, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(process, signal.SIGCONT)
+
+
+def check_random_operations(db: ShardedDatabase, steps: int) -> Model:
+    model: Model = {}
+    for number in range(steps):
+        apply_to_database(db, 3, number)
+        model = apply_to_model(model, 3, number)
+        if number % 5 == 4:
+            assert_equals_index(db, model)
+    return model
+
+
+def test_answers_are_those_of_one_index(filled):
+    db, model = filled
+    assert_equals_index(db, model, waves=(None, 1, 2))
+    assert db.verify().ok
+    assert db.digest == digest_of(model, db)
+
+
+@pytest.mark.ray
+@pytest.mark.parametrize("shards", [1, 2, 3, 7])
+def test_answers_are_those_of_one_index_for_any_number_of_shards(cluster, tmp_path, shards):
+    with create_sharded(tmp_path / "db", shards, deadline=PATIENCE) as db:
+        model = check_random_operations(db, steps=60)
+        db.compact()
+        assert_equals_index(db, model, waves=(None, 1, 2))
+        assert db.verify().ok
+        assert db.digest == digest_of(model, db)
+
+
+def test_an_actor_that_dies_comes_back_and_answers(filled):
+    db, model = filled
+    for no_restart in (False, True):
+        ray.kill(db._crew.actor(1), no_restart=no_restart)
+        assert_same_hits(db.search(QUERIES, 5), right_hits(model, 5))
+
+
+def test_a_silent_shard_is_an_error_that_names_it_or_a_partial_answer_that_says_so(filled):
+    db, model = filled
+    db.search(QUERIES, 5)
+    with stopped(db, 1):
+        with pytest.raises(ShardsMissingError, match="shard 1 of 3 did not answer") as caught:
+            db.search(QUERIES, 5, deadline=1)
+        assert caught.value.shards == (1,)
+        hits = db.search(QUERIES, 5, deadline=1, allow_partial=True)
+        missing = hits.certificate.missing
+        assert missing is not None
+        assert missing.shards == (1,)
+        lost = dict(zip(model, missing.holds(list(model)).tolist(), strict=True))
+        there = {i: row for i, row in model.items() if not lost[i]}
+        assert_same_hits(hits, right_hits(there, 5))
+        assert not hits.certificate.exact.any()
+        assert np.isinf(hits.certificate.gap).all()
+        # Two calls wait at the shard; two more may, and whoever comes then is told so.
+        for _ in range(2):
+            with pytest.raises(ShardsMissingError):
+                db.search(QUERIES, 5, deadline=0.5)
+        with pytest.raises(ShardsMissingError, match="too many calls are on their way to it"):
+            db.search(QUERIES, 5, deadline=0.5)
+    assert_same_hits(db.search(QUERIES, 5), right_hits(model, 5))
+
+
+def test_errors_of_a_shard_are_those_of_a_database(filled):
+    db, _ = filled
+    before = db.generation
+    with pytest.raises(ValueError, match="id 1007 is in the database already: upsert replaces it"):
+        db.add(QUERIES[:1], [1007])
+    with pytest.raises(KeyError, match="id 400 is not in the database"):
+        db.delete([1003, 400])
+    with pytest.raises(KeyError, match="id 400 is not in the database"):
+        db.reconstruct([400])
+    with pytest.raises(ValueError, match="queries row 0, dimension 2 is NaN"):
+        db.search(np.array([0, 0, np.nan, 0, 0, 0]), 1)
+    assert db.generation == before
+
+
+def check_answers_while_something_dies(
+    db: ShardedDatabase, model: Model, kill: Any, threads: int = 2, least: int = 5
+) -> None:
+    """Every answer is right or an explicit error; and right again when all is over."""
+    right = right_hits(model, 5)
+    outcomes: list[str] = []
+    problems: list[BaseException] = []
+    over = threading.Event()
+
+    def ask() -> None:
+        while not over.is_set():
+            try:
+                assert_same_hits(db.search(QUERIES, 5, deadline=20, wave=1), right)
+                outcomes.append("right")
+            except ShardsMissingError:
+                outcomes.append("missing")
+            except BaseException as error:
+                problems.append(error)
+                return
+
+    askers = [threading.Thread(target=ask) for _ in range(threads)]
+    for asker in askers:
+        asker.start()
+    kill()
+    end = time.monotonic() + PATIENCE
+    before = outcomes.count("right")
+    while outcomes.count("right") < before + least and time.monotonic() < end and not problems:
+        time.sleep(0.05)
+    over.set()
+    for asker in askers:
+        asker.join()
+    assert not problems, problems
+    assert outcomes.count("right") >= before + least
+    assert_same_hits(db.search(QUERIES, 5, deadline=PATIENCE), right)
+
+
+def test_a_node_that_dies_while_queries_run(cluster, filled):
+    db, model = filled
+    db.search(QUERIES, 5)
+
+    def kill() -> None:
+        cluster.remove_node(cluster.worker_nodes.copy().pop(), allow_graceful=False)
+
+    check_answers_while_something_dies(db, model, kill)
+
+
+@pytest.mark.ray
+def test_actors_and_nodes_that_die_again_and_again(cluster, filled):
+    db, model = filled
+    rng = np.random.default_rng(0)
+
+    def kill_actors() -> None:
+        for _ in range(5):
+            ray.kill(db._crew.actor(int(rng.integers(3))), no_restart=bool(rng.integers(2)))
+            time.sleep(float(rng.random()))
+
+    def kill_nodes() -> None:
+        for node in cluster.worker_nodes.copy():
+            cluster.remove_node(node, allow_graceful=False)
+            add_node(cluster)
+
+    for _ in range(3):
+        check_answers_while_something_dies(db, model, kill_actors, threads=3)
+        check_answers_while_something_dies(db, model, kill_nodes, threads=3)
+
+
+def wait_for(condition: Callable[[], Any]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.01)
+
+
+def check_readers_beside_a_writer(path: Path, changes: int, readers: int) -> None:
+    """Each answer is the exhaustive one of the generation that its reader is at."""
+    models: dict[int, Model] = {0: {}}
+    answers: list[tuple[int, Any]] = []
+    problems: list[BaseException] = []
+    over = threading.Event()
+
+    def read(db: ShardedDatabase) -> None:
+        try:
+            while not over.is_set() or db.refresh():
+                manifest = db._reader.manifest
+                hits = db.search(QUERIES, 4)
+                if db._reader.manifest == manifest:
+                    answers.append((manifest.generation, hits))
+                db.refresh()
+        except BaseException as error:
+            problems.append(error)
+
+    with create_sharded(path, 2, deadline=PATIENCE) as db:
+        others = [ShardedDatabase.open(path, deadline=PATIENCE) for _ in range(readers)]
+        threads = [threading.Thread(target=read, args=(other,)) for other in others]
+        for thread in threads:
+            thread.start()
+        model: Model = {}
+        for number in range(changes):
+            apply_to_database(db, 11, number)
+            model = apply_to_model(model, 11, number)
+            models[db.generation] = model
+            if number % 3 == 0:  # else a busy machine lets readers see the last one at best
+                now = db.generation
+                wait_for(lambda: problems or any(seen >= now for seen, _ in answers))  # noqa: B023
+        over.set()
+        for thread in threads:
+            thread.join()
+        for other in others:
+            other.close()
+    assert not problems, problems
+    assert len({generation for generation, _ in answers}) > 1
+    for generation, hits in answers:
+        assert_same_hits(hits, right_hits(models[generation], 4))
+        assert hits.certificate.exact.all()
+
+
+def test_readers_beside_a_writer(cluster, tmp_path):
+    check_readers_beside_a_writer(tmp_path / "db", changes=6, readers=1)
+
+
+@pytest.mark.ray
+def test_readers_beside_a_writer_for_long(cluster, tmp_path):
+    check_readers_beside_a_writer(tmp_path / "db", changes=200, readers=3)
+
+
+class InterruptedBuildError(Exception):
+    """Somebody pressed a key."""
+
+
+def write_parquet(path: Path, ids: np.ndarray, rows: np.ndarray) -> None:
+    arrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    lists = arrow.FixedSizeListArray.from_arrays(rows.ravel(), rows.shape[1])
+    parquet.write_table(arrow.table({"ids": ids, "vectors": lists}), path)
+
+
+def check_interrupted_build(folder: Path, steps: tuple[str, ...], shards: int) -> None:
+    """Interrupted in each of the steps, and called again: as if it had not been."""
+    rows = vectors(1, 300)
+    ids = 100 + np.random.default_rng(0).permutation(200)
+    np.save(folder / "first.npy", rows[:100])  # ids 0 ... 99
+    write_parquet(folder / "second.parquet", ids, rows[100:])
+    model = dict(enumerate(rows[:100])) | dict(zip(ids.tolist(), rows[100:], strict=True))
+    sources = [folder / "first.npy", folder / "second.parquet"]
+    options: dict[str, Any] = {"shards": shards, "major": MAJOR, "alpha": ALPHA}
+    path = folder / "db"
+    left = list(steps)
+
+    def interrupt(step: str, done: int, total: int | None) -> None:
+        assert total == 300
+        if step in left and done > 0:
+            left.remove(step)
+            raise InterruptedBuildError
+
+    for _ in steps:
+        with pytest.raises(InterruptedBuildError):
+            build(path, sources, progress=interrupt, **options)
+        with pytest.raises(hiernorm.DatabaseError, match=r"has no shards\.json"):
+            ShardedDatabase.open(path)
+    with pytest.raises(ValueError, match="a build of other sources or parameters"):
+        build(path, sources[:1], **options)
+    assert build(path, sources, progress=interrupt, **options) == 300
+    with pytest.raises(FileExistsError, match="is a database already"):
+        build(path, sources, **options)
+    with ShardedDatabase.open(path, deadline=PATIENCE) as db:
+        assert_equals_index(db, model)
+        assert db.add(QUERIES[:1]) == 1  # ids go on behind the largest
+        assert db.ids[-1] == 300
+
+
+def test_a_build_goes_on_where_it_stopped_and_doubles_nothing(cluster, tmp_path):
+    check_interrupted_build(tmp_path, ("split",), shards=1)
+
+
+@pytest.mark.ray
+def test_a_build_goes_on_from_every_step(cluster, tmp_path):
+    check_interrupted_build(tmp_path, ("split", "fill"), shards=3)
+
+
+@pytest.mark.ray
+def test_a_dataset_whose_last_step_makes_the_vectors(cluster, tmp_path):
+    data = pytest.importorskip("ray.data")
+
+    def describe(batch: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        ids = batch["id"]
+        return {"ids": ids, "vectors": np.stack([vectors(int(i), 1)[0] for i in ids])}
+
+    path = tmp_path / "db"
+    table = data.range(500).map_batches(describe)
+    assert build(path, table, shards=2, major=MAJOR, alpha=ALPHA) == 500
+    with ShardedDatabase.open(path, deadline=PATIENCE) as db:
+        assert_equals_index(db, {i: vectors(i, 1)[0] for i in range(500)})
+
+
+@pytest.mark.ray
+def test_bad_vectors_and_ids_that_come_twice_are_errors_of_a_build(cluster, tmp_path):
+    rows = vectors(1, 20)
+    rows[3, 2] = np.nan
+    np.save(tmp_path / "bad.npy", rows)
+    with pytest.raises(ValueError, match=r"bad\.npy: vectors row 3, dimension 2 is NaN"):
+        build(tmp_path / "a", tmp_path / "bad.npy", shards=2)
+    write_parquet(tmp_path / "twice.parquet", np.arange(10) % 9, vectors(1, 10))
+    with pytest.raises(ValueError, match="id 0 is given twice"):
+        build(tmp_path / "b", tmp_path / "twice.parquet", shards=2)
+
+
+@pytest.mark.ray
+def test_the_command_line(cluster, tmp_path):
+    rows = vectors(1, 60)
+    np.save(tmp_path / "rows.npy", rows)
+    np.save(tmp_path / "queries.npy", QUERIES)
+    database = str(tmp_path / "db")
+
+    def run(*words: str, code: int = 0) -> str:
+        done = CliRunner().invoke(app, ["cluster", *words])
+        assert done.exit_code == code, done.output
+        return done.stdout
+
+    split = ("--major", str(MAJOR), "--alpha", str(ALPHA))
+    built = run("build", database, str(tmp_path / "rows.npy"), "--shards", "2", *split)
+    assert built == f"{database}: 60 vectors in 2 shards\n"
+    ids, scores = right_hits(dict(enumerate(rows)), 3)
+    queries = str(tmp_path / "queries.npy")
+    lines = run("search", database, queries, "-k", "3", "--deadline", str(PATIENCE)).splitlines()
+    assert lines == [
+        f"{q}\t{rank}\t{ids[q, rank]}\t{float(scores[q, rank])!r}"
+        for q in range(len(QUERIES))
+        for rank in range(3)
+    ]
+    facts = json.loads(run("info", database, "--deadline", str(PATIENCE), "--json"))
+    assert (facts["entries"], facts["shards"], facts["segments"]) == (60, 2, 2)
+    verified = run("verify", database, "--deadline", str(PATIENCE))
+    assert verified == f"{database}: all is as it was written\n"
+    segment = next((tmp_path / "db" / "shard-00001").glob("segment-*"))
+    data = bytearray(segment.read_bytes())
+    data[-100] ^= 1
+    segment.write_bytes(data)
+    assert "shard 1" in run("verify", database, "--deadline", str(PATIENCE), code=3)

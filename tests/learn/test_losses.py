@@ -1,0 +1,62 @@
+"""Losses are what their definitions say, and augmentation moves patches as told."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch.nn import TripletMarginLoss
+
+from hiernorm.learn import Settings
+from hiernorm.learn.batches import augment_groups
+from hiernorm.learn.losses import compare_hardest, compare_random, ranking_loss
+
+
+def test_triplet_loss_is_torchs() -> None:
+    a, p, n = torch.nn.functional.normalize(torch.randn(3, 10, 8), dim=-1)
+    ours = compare_random(a, p, n).margin_loss(1.0)
+    torch.testing.assert_close(ours, TripletMarginLoss(margin=1.0)(a, p, n))
+
+
+def test_hardest_negatives_are_the_nearest_of_other_points() -> None:
+    torch.manual_seed(0)
+    a, p = torch.nn.functional.normalize(torch.randn(2, 12, 8), dim=-1).double()
+    points = torch.arange(12) // 2  # every point twice
+    found = compare_hardest(a, p, points)
+    apart = torch.cdist(a, p)
+    for i in range(12):
+        others = points != points[i]
+        expected = min(apart[i, others].min(), apart[others, i].min())
+        torch.testing.assert_close(found.negative[i], expected)
+        torch.testing.assert_close(found.positive[i], apart[i, i])
+
+
+def test_the_ranking_loss_counts_negatives_nearer_than_positives() -> None:
+    torch.manual_seed(1)
+    a, p = torch.nn.functional.normalize(torch.randn(2, 40, 8), dim=-1).double()
+    p = torch.nn.functional.normalize(a + 0.3 * p, dim=-1)
+    points = torch.arange(40) // 2
+    apart = torch.cdist(a, p)
+    negatives = apart[points[:, None] != points[None, :]]
+    counted = torch.stack([(negatives < d).double().mean() for d in apart.diagonal()])
+    expected = (counted + 0.01).log().mean()
+    # The count is smooth: steps are a few hundredths of a distance wide.
+    assert abs(ranking_loss(a, p, points, least_share=0.01) - expected) < 1.0
+    nearer = torch.nn.functional.normalize(a + 0.1 * (p - a), dim=-1)
+    assert ranking_loss(a, nearer, points) < ranking_loss(a, p, points)
+
+
+def test_augmentation_turns_a_row_alike_and_shifts_each_patch() -> None:
+    patch = np.arange(64 * 64, dtype=np.uint16).reshape(64, 64).astype(np.uint8)
+    group = np.stack([patch] * 200)
+    rng = np.random.default_rng(0)
+    settings = Settings(data=("x",), augment=("flips", "turns"))
+    a, b = augment_groups([group, group], settings, rng)
+    np.testing.assert_array_equal(a, b)
+    variants = {x.tobytes() for x in a}
+    square = [np.rot90(f, k) for f in (patch, patch[:, ::-1]) for k in range(4)]
+    assert variants == {np.ascontiguousarray(x).tobytes() for x in square}
+    a, b = augment_groups([group, group], Settings(data=("x",), augment=("shifts",)), rng)
+    assert not np.array_equal(a, b)
+    centres = {(int(x[32, 32])) for x in a}
+    near = {int(patch[32 + dy, 32 + dx]) for dy in range(-2, 3) for dx in range(-2, 3)}
+    assert centres == near

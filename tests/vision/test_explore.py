@@ -1,0 +1,273 @@
+"""The explorer: right answers, only the collection's files, and a page that people can use."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("cv2", reason="needs hiernorm[vision]")
+pytest.importorskip("pyarrow", reason="needs hiernorm[vision]")
+pytest.importorskip("skimage", reason="needs hiernorm[data]")
+pytest.importorskip("starlette", reason="needs hiernorm[explore]")
+pytest.importorskip("uvicorn", reason="needs hiernorm[explore]")
+pytest.importorskip("httpx", reason="needs httpx")
+
+import cv2
+from click.testing import CliRunner
+from starlette.testclient import TestClient
+
+from hiernorm.cli.app import app as command_line
+from hiernorm.explore.answers import Explorer
+from hiernorm.explore.server import PAGE, make_app
+from hiernorm.vision.collection import Collection
+from hiernorm.vision.intake import find_photos, take_in
+from photo_sets import RECIPE, write_photos, write_view
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    """Three photos and a second view of one, described."""
+    folder = tmp_path_factory.mktemp("explore")
+    write_photos(folder / "photos")
+    write_view(folder / "photos" / "view.png", "chelsea")
+    take_in(folder / "all.hn", find_photos([folder / "photos"]), RECIPE)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def collection(folder) -> Collection:
+    return Collection.open(folder / "all.hn")
+
+
+@pytest.fixture(scope="module")
+def client(collection) -> TestClient:
+    return TestClient(make_app(Explorer(collection)))
+
+
+def expected_neighbours(collection: Collection, key: int, k: int) -> list[int]:
+    """By brute force, the keypoint's own photo left out."""
+    own = collection.photos_of(np.array([key]))[0]
+    ids = np.sort(collection.ids[collection.photos_of(collection.ids) != own])
+    row = collection.database.reconstruct([key])[0].astype(np.float64)
+    scores = collection.database.reconstruct(ids).astype(np.float64) @ row
+    return ids[np.argsort(-scores, kind="stable")[:k]].tolist()
+
+
+def test_the_overview_lists_the_photos(client, collection):
+    about = client.get("/api/collection").json()
+    assert [photo["name"] for photo in about["photos"]] == [p.name for p in collection.photos]
+    assert sum(photo["keypoints"] for photo in about["photos"]) == about["entries"]
+    assert about["entries"] == len(collection.ids)
+
+
+def test_keypoints_are_those_of_the_table(client, collection):
+    ids, frames = collection.keypoints_of(2)
+    points = client.get("/api/photos/2/keypoints").json()
+    assert points["id"] == ids.tolist()
+    np.testing.assert_allclose(points["x"], frames.x, rtol=0, atol=0.01)
+
+
+def test_neighbours_are_exact_and_proved(client, collection):
+    for key in collection.ids[::97].tolist():
+        answer = client.get(f"/api/neighbours/{key}?k=6&others=1").json()
+        assert [hit["id"] for hit in answer["hits"]] == expected_neighbours(collection, key, 6)
+        proof = answer["certificate"]
+        assert proof["exact"]
+        assert proof["total"] >= proof["scanned"] >= proof["sifted"] >= proof["tightened"]
+        assert proof["total"] == len(collection.ids) > proof["entries"]
+        assert proof["skipped_bound"] is None or proof["skipped_bound"] < proof["kth_score"]
+        assert proof["digest"] == collection.database.digest
+        ranks, scores = np.array(answer["curve"]).T
+        assert (np.diff(ranks) > 0).all()
+        assert (np.diff(scores) <= 0).all()
+    with_own = client.get(f"/api/neighbours/{key}?k=5").json()
+    assert key not in [hit["id"] for hit in with_own["hits"]]
+
+
+def test_pictures_and_patches_are_pictures(client, collection):
+    content = client.get("/photos/1")
+    assert content.headers["content-type"] == "image/jpeg"
+    image = cv2.imdecode(np.frombuffer(content.content, np.uint8), cv2.IMREAD_COLOR)
+    assert image.shape == (collection.photos[1].height, collection.photos[1].width, 3)
+    patch = client.get(f"/patches/{collection.ids[5]}")
+    assert cv2.imdecode(np.frombuffer(patch.content, np.uint8), -1).shape == (64, 64)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/../all.parquet",
+        "/photos/../../all.parquet",
+        "/photos/%2e%2e%2fall.parquet",
+        "/photos/chelsea.png",
+        "/all.hn/manifest.json",
+        "/photos/99",
+        "/photos/-1",
+        "/patches/99999999",
+        "/api/neighbours/99999999",
+        "/api/photos/99/keypoints",
+        "/page/app.js",
+    ],
+)
+def test_nothing_but_the_collection_is_served(client, path):
+    assert client.get(path).status_code == 404
+
+
+def test_only_reading_from_this_machine_is_allowed(client):
+    assert client.get("/", headers={"host": "evil.example"}).status_code == 400
+    assert client.post("/api/collection").status_code == 405
+    for k in ("0", "101", "x", "-3", ""):
+        assert client.get(f"/api/neighbours/0?k={k}").status_code == 400
+
+
+def test_the_page_needs_nothing_from_elsewhere(client):
+    for path in PAGE:
+        answer = client.get(path)
+        assert answer.status_code == 200
+        assert answer.headers["content-security-policy"] == "default-src 'self'"
+        outside = re.findall(r"https?://[^\s\"')]+", answer.text)
+        assert set(outside) <= {"http://www.w3.org/2000/svg"}
+
+
+def test_changed_and_missing_photos_are_not_shown(folder, tmp_path):
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    client = TestClient(make_app(Explorer(Collection.open(copy / "all.hn"))))
+    (copy / "photos" / "chelsea.png").write_bytes(b"secret")
+    (copy / "photos" / "coffee.png").unlink()
+    for number, reason in ((1, "has changed since"), (2, "cannot be read")):
+        answer = client.get(f"/photos/{number}")
+        assert answer.status_code == 409
+        assert reason in answer.json()["error"]
+
+
+def test_a_port_in_use_and_a_missing_collection_have_their_errors(folder, tmp_path):
+    import socket
+
+    def run(*arguments):
+        return CliRunner().invoke(command_line, ["explore", "--no-browser", *arguments])
+
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        result = run(str(folder / "all.hn"), "--port", port)
+    assert result.exit_code == 1
+    assert f"port {port} is not free" in result.output
+    assert "`hiernorm describe` makes one" in run(str(tmp_path / "none.hn")).output
+
+
+@contextlib.contextmanager
+def served(folder: Path):
+    """The real command in a process of its own; yields its address."""
+    code = "from hiernorm.cli import main; main()"
+    process = subprocess.Popen(
+        [sys.executable, "-u", "-c", code, "explore", str(folder / "all.hn"), "--no-browser"],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield process.stdout.readline().strip()
+    finally:
+        process.terminate()
+        process.wait(30)
+        process.stdout.close()
+
+
+@pytest.fixture
+def browser():
+    """Debian's Chromium, headless; where HIERNORM_REQUIRE_BROWSER is set, missing is failing."""
+    missing = pytest.fail if os.environ.get("HIERNORM_REQUIRE_BROWSER") else pytest.skip
+    try:
+        playwright = importlib.import_module("playwright.sync_api")
+    except ImportError:
+        missing("needs playwright")
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        missing("needs the package chromium")
+    with playwright.sync_playwright() as driver:
+        program = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield program
+        program.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_choose_a_photo_click_a_keypoint_see_its_neighbours(browser, folder, collection, scheme):
+    with served(folder) as address:
+        page = browser.new_page(
+            viewport={"width": 1200, "height": 900}, color_scheme=scheme, base_url=address
+        )
+        problems, outside = [], []
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on("request", lambda r: r.url.startswith(address) or outside.append(r.url))
+        page.goto("/")
+        page.select_option("#photos", "1")
+        page.wait_for_selector(f'#overlay [data-id="{collection.keypoints_of(1)[0][0]}"]')
+        # A keypoint without another near it, so that a click can only mean this one.
+        ids, frames = collection.keypoints_of(1)
+        places = np.column_stack((frames.x, frames.y))
+        gaps = np.linalg.norm(places[:, None] - places, axis=2) + 1e9 * np.eye(len(ids))
+        lonely = int(gaps.min(axis=1).argmax())
+        box = page.locator("#overlay").bounding_box()
+        factor = box["width"] / collection.photos[1].width
+        page.mouse.click(
+            box["x"] + (places[lonely, 0] + 0.5) * factor,
+            box["y"] + (places[lonely, 1] + 0.5) * factor,
+        )
+        page.wait_for_selector("#hits li")
+        found = page.locator("#hits button").evaluate_all("b => b.map(x => Number(x.dataset.id))")
+        assert found == expected_neighbours(collection, int(ids[lonely]), 12)
+        assert page.inner_text("#proof").startswith("Exact: nothing skipped can exceed")
+        assert page.locator("#plot circle.hit").count() == 12
+        assert page.locator("#steps tr").count() == 4
+        ink = page.evaluate("getComputedStyle(document.body).color")
+        assert (sum(map(int, re.findall(r"\d+", ink)[:3])) > 382) == (scheme == "dark")
+        page.locator("#hits button").first.click()
+        page.wait_for_selector(f'#overlay .chosen[data-id="{found[0]}"]')
+        assert problems == []
+        assert outside == []
+
+
+def test_a_photo_that_arrives_late_does_not_replace_the_one_chosen_since(
+    browser, folder, collection
+):
+    with served(folder) as address:
+        page = browser.new_page()
+        late = []
+        page.route("**/api/photos/0/keypoints", lambda route: late.append(route))
+        with page.expect_request("**/api/photos/0/keypoints"):
+            page.goto(address)
+        page.select_option("#photos", "1")
+        chosen = f'#overlay [data-id="{collection.keypoints_of(1)[0][0]}"]'
+        page.wait_for_selector(chosen)
+        with page.expect_response("**/api/photos/0/keypoints"):
+            late[0].continue_()
+        page.wait_for_timeout(200)
+        assert page.locator(chosen).count() == 1
+        assert page.input_value("#photos") == "1"
+
+
+def test_the_page_works_by_keyboard_and_on_a_phone(browser, folder, collection):
+    with served(folder) as address:
+        page = browser.new_page(viewport={"width": 380, "height": 700})
+        page.goto(address)
+        page.wait_for_selector("#overlay circle")
+        page.focus("#stage")
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("ArrowDown")
+        key = int(page.get_attribute("#overlay .chosen", "data-id"))
+        assert key != collection.keypoints_of(0)[0][0]
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#hits li")
+        found = page.locator("#hits button").evaluate_all("b => b.map(x => Number(x.dataset.id))")
+        assert found == expected_neighbours(collection, key, 12)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 380
