@@ -1,12 +1,11 @@
 # Every target sets up what it needs in .venv; nothing is installed outside it.
 #
-#   make test ARGS="-k rotation"        ARGS goes to pytest, or to `hiernorm demo|bench`
+#   make test ARGS="-k rotation"        ARGS goes to pytest, to `hiernorm demo` or to an experiment
 #   make demo PYTHON=python3.13         the interpreter that .venv is made from
 #   make bench CXX=clang++              the compiler of the native core
 
 PYTHON ?= python3
 ARGS ?=
-DATA ?= ../shared/data
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -25,12 +24,13 @@ SOURCES := pyproject.toml CMakeLists.txt \
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-core test-cpp test-long test-ray fuzz bench bench-cells bench-scale \
-    bench-filters bench-ray bench-match study-photos sanitize emulate lint docs clean
+STUDIES := growth plain filters photos places text shards quality scale match synthetic
+.PHONY: help demo test test-core test-cpp test-long test-ray fuzz bench reproduce tables \
+    $(STUDIES:%=study-%) sanitize emulate lint docs clean
 export PYTHON
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
 
 demo: $(STAMPS)/package $(STAMPS)/extra-demo ## From photos to exact neighbours, into demo/index.html
 	@$(BIN)/hiernorm demo $(ARGS)
@@ -54,26 +54,48 @@ test-ray: $(STAMPS)/package $(STAMPS)/extra-test ## Run the long tests on a Ray 
 fuzz: $(STAMPS)/package $(STAMPS)/extra-fuzz ## Feed the reader of database files with what breaks readers
 	@$(BIN)/python tests/support/fuzz_header.py -max_total_time=60 $(ARGS)
 
-bench: $(STAMPS)/package $(STAMPS)/extra-bench ## Measure against other libraries, into results/
-	@$(BIN)/hiernorm bench --out results $(ARGS)
+# Experiments: experiments/README.md tells the questions, options, times and results.
+bench: $(STAMPS)/package $(STAMPS)/extra-bench ## Measure against other libraries (ARGS=--quick: minutes)
+	@$(BIN)/python -m experiments.speed $(ARGS)
 
-bench-cells: $(STAMPS)/package $(STAMPS)/extra-bench ## Growth with N (ARGS="--features X.npy --queries Q.npy")
-	@$(BIN)/python benchmarks/cells.py --out results/cells $(ARGS)
+reproduce: $(STAMPS)/package $(STAMPS)/extra-reproduce ## The paper, reproduced (ARGS=--smoke: minutes; ARGS=--list)
+	@$(BIN)/python -m experiments.reproduce $(ARGS)
 
-bench-scale: $(STAMPS)/package $(STAMPS)/extra-bench ## Build, open and search a database of 5,000,000
-	@$(BIN)/python -m hiernorm.bench.scale $(ARGS)
+study-growth: $(STAMPS)/package $(STAMPS)/extra-reproduce ## Growth with N (ARGS="--features X.npy --queries Q.npy")
+	@$(BIN)/python -m experiments.growth $(ARGS)
 
-bench-filters: $(STAMPS)/package $(STAMPS)/extra-bench ## Filtered search against FAISS with an IDSelector
-	@$(BIN)/python -m hiernorm.bench.filters $(ARGS)
+study-plain: $(STAMPS)/package $(STAMPS)/extra-reproduce ## Plain vectors (ARGS="--set NAME=X.npy,Q.npy")
+	@$(BIN)/python -m experiments.plain $(ARGS)
 
-bench-ray: $(STAMPS)/package $(STAMPS)/extra-bench $(STAMPS)/extra-ray ## Shards on Ray against one process
-	@$(BIN)/python benchmarks/ray_shards.py --out results/ray.json $(ARGS)
+study-quality: $(STAMPS)/package $(STAMPS)/extra-reproduce ## Quality against time
+	@$(BIN)/python -m experiments.quality $(ARGS)
 
-bench-match: $(STAMPS)/package $(STAMPS)/extra-train ## Matching of two sets: time and peak memory
-	@$(BIN)/python benchmarks/match.py --out results/match $(ARGS)
+study-filters: $(STAMPS)/package $(STAMPS)/extra-bench ## Filtered search against FAISS with an IDSelector
+	@$(BIN)/python -m experiments.filters $(ARGS)
 
-study-photos: $(STAMPS)/package $(STAMPS)/extra-train ## Matching of real photos (DATA=folder of scenes)
-	@$(BIN)/python benchmarks/photo_pairs.py --data $(DATA) --out results/photos $(ARGS)
+study-scale: $(STAMPS)/package $(STAMPS)/extra-bench ## Build, open and search a database of 5,000,000
+	@$(BIN)/python -m experiments.scale $(ARGS)
+
+study-shards: $(STAMPS)/package $(STAMPS)/extra-bench $(STAMPS)/extra-ray ## Shards on Ray against one process
+	@$(BIN)/python -m experiments.shards $(ARGS)
+
+study-match: $(STAMPS)/package $(STAMPS)/extra-reproduce ## Matching of two sets: time and peak memory
+	@$(BIN)/python -m experiments.match $(ARGS)
+
+study-photos: $(STAMPS)/package $(STAMPS)/extra-reproduce ## Pairs of real photos, matched (ARGS="--data ROOT")
+	@$(BIN)/python -m experiments.photos.pairs $(ARGS)
+
+study-places: $(STAMPS)/package $(STAMPS)/extra-reproduce ## Photos found among others (ARGS="--photos FOLDER")
+	@$(BIN)/python -m experiments.photos.places $(ARGS)
+
+study-text: $(STAMPS)/package $(STAMPS)/extra-test ## Text embeddings against FAISS
+	@$(BIN)/python -m experiments.text $(ARGS)
+
+study-synthetic: $(STAMPS)/package $(STAMPS)/extra-bench ## How hard the synthetic vectors are
+	@$(BIN)/python -m experiments.synthetic $(ARGS)
+
+tables: $(STAMPS)/package $(STAMPS)/extra-bench ## Render the tables of README and docs from the results
+	@$(BIN)/python -m experiments.tables $(ARGS)
 
 sanitize: $(STAMPS)/build-tools ## Run the core's C++ tests under ASan, UBSan and TSan
 	@scripts/preflight.sh compiler
@@ -86,7 +108,7 @@ emulate: $(STAMPS)/build-tools ## Run them with the AVX-512 and NEON kernels emu
 lint: $(STAMPS)/extra-lint $(STAMPS)/extra-train ## Check style and types
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
-	@$(BIN)/mypy src
+	@$(BIN)/mypy src experiments
 
 docs: $(STAMPS)/package $(STAMPS)/extra-docs ## Build the documentation into site/
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
@@ -94,7 +116,7 @@ docs: $(STAMPS)/package $(STAMPS)/extra-docs ## Build the documentation into sit
 
 clean: ## Remove .venv and everything built
 	rm -rf $(VENV) build dist site wheelhouse .hypothesis .mypy_cache .pytest_cache .ruff_cache
-	find src tests -name __pycache__ -type d -exec rm -rf {} +
+	find src tests experiments -name __pycache__ -type d -exec rm -rf {} +
 
 # $(call logged,what is being done,commands): one line if it works, the whole log if it does not.
 define logged

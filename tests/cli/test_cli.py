@@ -22,7 +22,7 @@ def run(*arguments: str) -> Result:
     return CliRunner().invoke(app, list(arguments))
 
 
-@pytest.mark.parametrize("command", [(), ("info",), ("demo",), ("bench",), ("data",)])
+@pytest.mark.parametrize("command", [(), ("info",), ("demo",), ("data",)])
 def test_help_describes_every_command(command):
     result = run(*command, "--help")
     assert result.exit_code == 0
@@ -57,25 +57,24 @@ def test_demo_prints_its_figures_as_json():
     assert all(0 < engine["phase2_share"] <= 1 for engine in cases["hn"].values())
 
 
-def test_error_is_one_line_without_traceback():
-    result = run("bench", "--only", "no-such-case")
+@pytest.fixture
+def text_file(tmp_path):
+    file = tmp_path / "rows.txt"
+    file.write_text("1 2 3")
+    return ["build", str(tmp_path / "rows.hn"), str(file)]
+
+
+def test_error_is_one_line_without_traceback(text_file):
+    result = run(*text_file)
     assert result.exit_code == 1
-    assert "no case matches no-such-case" in result.output
+    assert "rows.txt" in result.output
     assert "Traceback" not in result.output
     assert len(result.output.strip().splitlines()) == 1
 
 
-def test_debug_shows_the_error_itself():
-    result = run("--debug", "bench", "--only", "no-such-case")
+def test_debug_shows_the_error_itself(text_file):
+    result = run("--debug", *text_file)
     assert isinstance(result.exception, ValueError)
-
-
-def test_queries_without_data_are_refused(tmp_path):
-    file = tmp_path / "queries.npy"
-    file.touch()
-    result = run("bench", "--queries", str(file))
-    assert result.exit_code == 2
-    assert "--queries needs --data" in result.output
 
 
 def test_missing_packages_are_named_in_one_line():

@@ -8,7 +8,6 @@ import click
 
 import hiernorm
 from hiernorm.cli import database
-from hiernorm.cli.bench import bench
 from hiernorm.cli.cluster import cluster
 from hiernorm.cli.completion import completion
 from hiernorm.cli.data import data
@@ -19,7 +18,6 @@ from hiernorm.cli.explore import explore
 from hiernorm.cli.info import info
 from hiernorm.cli.locate import locate_command
 from hiernorm.cli.match import match
-from hiernorm.cli.reproduce import reproduce
 from hiernorm.cli.train import train
 from hiernorm.storage.errors import (
     DamagedError,
@@ -101,11 +99,9 @@ for command in (
     explore,
     info,
     demo,
-    bench,
     data,
     train,
     evaluate,
-    reproduce,
     completion,
 ):
     app.add_command(command)

@@ -1,0 +1,1 @@
+"""What does a filter cost? `make study-filters`."""

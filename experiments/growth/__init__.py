@@ -1,0 +1,1 @@
+"""How does the time of a search grow with the number of entries? `make study-growth`."""

@@ -1,0 +1,1 @@
+"""How fast are two sets of descriptors matched? `make study-match`."""

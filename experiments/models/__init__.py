@@ -1,0 +1,1 @@
+"""How good are the shipped models? `hiernorm evaluate`."""

@@ -1,0 +1,1 @@
+"""How well are photos matched and found? `make study-photos`."""

@@ -1,0 +1,1 @@
+"""How fast is hiernorm beside other libraries? `make bench`."""

@@ -1,0 +1,81 @@
+"""Tables of speed: every method by size, and the goals."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from experiments.harness.comparison import Measurement, Report
+from experiments.harness.page import Rows
+from experiments.harness.points import RECOMMENDED
+from experiments.harness.records import read_record
+from experiments.speed.goals import BUSY_SHARE, Goal, check_goals, fastest_rival, select
+from experiments.tables.registry import table
+
+SOURCE = "speed/results/bench.json"
+
+LABELS = {
+    "cascade": "**hiernorm cascade** (exact)",
+    "hnswlib": "hnswlib, smallest ef with recall >= 0.999",
+    "panorama": "FAISS IndexFlatIPPanorama, best of 4, 8, 16 levels (exact)",
+    "paper": "hiernorm paper (exact)",
+    "flat": "FAISS IndexFlatIP (exact)",
+    "exhaustive": "hiernorm exhaustive (exact)",
+    "numpy": "NumPy",
+    "usearch": "USearch exact",
+}
+
+
+@table("speed", SOURCE)
+def render_speed(file: Path) -> Rows:
+    """Times the speed of FAISS flat: single queries, one thread, k = 1, K = 16, alpha = 1/8."""
+    report = Report.from_result(read_record(file).result)
+    sizes = sorted({row.n for row in report.measurements if (row.major, row.alpha) == RECOMMENDED})
+    groups = {n: select(report.measurements, n, RECOMMENDED, "single", 1, 1) for n in sizes}
+    rows = [
+        [label, *(_speedup(fastest_rival(groups[n], family)) for n in sizes)]
+        for family, label in LABELS.items()
+    ]
+    first, *others = sizes
+    return Rows(["", f"N = {first:,}", *(f"{n:,}" for n in others)], rows)
+
+
+def _speedup(row: Measurement | None) -> str:
+    """The ratio; for hnswlib ef and recall too."""
+    if row is None or row.speedup is None:
+        return ""
+    ratio = f"{row.speedup:.1f}" if row.speedup >= 1 else f"{row.speedup:.2f}"
+    if row.family != "hnswlib":
+        return ratio
+    return f"{ratio} ({row.method.rpartition(' ')[2]}, {row.recall:.4f})"
+
+
+@table("speed-goals", SOURCE)
+def render_goals(file: Path) -> Rows:
+    """Floor, aim and what was measured; bold where the floor is reached.
+
+    Threads of a library wait for each other, so that several of them say nothing on a busy machine.
+    """
+    record = read_record(file)
+    busy = (record.load["other_processes"] or 0.0) > BUSY_SHARE
+    rows = [
+        [
+            goal.name,
+            _value(goal, goal.floor),
+            _value(goal, goal.aim),
+            "no result: busy machine" if busy and "threads" in goal.name else _measured(goal),
+        ]
+        for goal in check_goals(Report.from_result(record.result))
+    ]
+    return Rows(["goal", "floor", "aim", "measured"], rows)
+
+
+def _value(goal: Goal, value: float) -> str:
+    space = " " if goal.unit == "us" else ""
+    return f"{value:.3g}{space}{goal.unit}"
+
+
+def _measured(goal: Goal) -> str:
+    if goal.measured is None:
+        return goal.verdict
+    text = _value(goal, goal.measured)
+    return f"**{text}**" if goal.verdict in ("floor", "aim") else text

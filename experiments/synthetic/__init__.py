@@ -1,0 +1,1 @@
+"""How hard are the synthetic vectors, beside real ones? `make study-synthetic`."""

@@ -1,0 +1,77 @@
+"""Pages with markers: what stands between them is replaced by the rendered table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from experiments.harness.command import ROOT
+from experiments.tables.registry import Table
+
+PROJECT = ROOT.parent
+
+MARKED = re.compile(r"^<!-- table: (?P<name>\S+) -->\n.*?^<!-- /table -->$", re.M | re.S)
+
+PICTURES = {
+    "docs/images/cells.png": "growth/results/cells.png",
+    "docs/images/quality.png": "quality/results/quality.png",
+    "docs/images/pairs.png": "photos/results/pairs.png",
+}
+"""Pictures that pages show, and the results that they are copies of."""
+
+
+def list_pages() -> list[Path]:
+    """README and all pages of the documentation."""
+    return [PROJECT / "README.md", *sorted((PROJECT / "docs").rglob("*.md"))]
+
+
+def named_tables(text: str) -> list[str]:
+    r"""Names of the tables that a page shows.
+
+    Examples
+    --------
+    >>> named_tables("<!-- table: speed -->\nold\n<!-- /table -->\n")
+    ['speed']
+    """
+    return [match["name"] for match in MARKED.finditer(text)]
+
+
+def render_tables(text: str, tables: Mapping[str, Table]) -> str:
+    """The page with every table rendered anew."""
+
+    def renew(match: re.Match[str]) -> str:
+        name = match["name"]
+        if name not in tables:
+            raise KeyError(f"no table {name!r}: there are {', '.join(sorted(tables))}")
+        return f"<!-- table: {name} -->\n{tables[name].to_markdown()}\n<!-- /table -->"
+
+    return MARKED.sub(renew, text)
+
+
+def find_differences(tables: Mapping[str, Table]) -> list[Path]:
+    """Pages and pictures that differ from their results."""
+    pages = [
+        page
+        for page in list_pages()
+        if (text := page.read_text(encoding="utf-8")) != render_tables(text, tables)
+    ]
+    pictures = [
+        PROJECT / shown
+        for shown, source in PICTURES.items()
+        if (PROJECT / shown).read_bytes() != (ROOT / source).read_bytes()
+    ]
+    return [*pages, *pictures]
+
+
+def update_pages(tables: Mapping[str, Table]) -> list[Path]:
+    """Write what differs; return what was written."""
+    changed = find_differences(tables)
+    for page in changed:
+        if page.suffix == ".md":
+            text = page.read_text(encoding="utf-8")
+            page.write_text(render_tables(text, tables), encoding="utf-8")
+        else:
+            shown = page.relative_to(PROJECT).as_posix()
+            page.write_bytes((ROOT / PICTURES[shown]).read_bytes())
+    return changed

@@ -1,0 +1,1 @@
+"""How fast is exact search over text embeddings? `make study-text`."""
