@@ -18,7 +18,7 @@ from hiernorm.settings import IndexSettings
 from hiernorm.threads import thread_count
 from hiernorm.verification import Verification, verify_hits
 
-MOST_HITS = 2**31 - 1
+MAX_HITS = 2**31 - 1
 
 
 class Index:
@@ -262,7 +262,7 @@ class Index:
         queries = as_rows("queries", q, self._settings.dim)
         found = self._core.search(
             queries,
-            as_count("k", k, most=MOST_HITS),
+            as_count("k", k, most=MAX_HITS),
             self._settings.checked_beta(beta),
             self._thread_count(threads),
             0 if batch_size is None else as_count("batch_size", batch_size),

@@ -6,6 +6,7 @@ import importlib
 import sys
 import warnings
 
+import numpy as np
 import pytest
 
 from hiernorm import _deprecation
@@ -68,3 +69,18 @@ def test_former_names_are_the_same_objects(old: str, new: str) -> None:
 def find(name: str) -> object:
     module, attribute = name.split(":")
     return getattr(importlib.import_module(module), attribute)
+
+
+def test_former_attributes_and_keywords_give_the_same_values(tmp_path) -> None:
+    from hiernorm import vision
+
+    geometry = vision.TwoViewGeometry("homography", None, np.zeros(3, np.bool_))
+    with pytest.warns(DeprecationWarning, match="TwoViewGeometry.geometry is now called kind"):
+        assert geometry.geometry == "homography"
+    match = vision.PhotoMatch(None, geometry, {})
+    with pytest.warns(DeprecationWarning, match="PhotoMatch.agreement is now called geometry"):
+        assert match.agreement is geometry
+    settings = vision.FeatureSettings()
+    expected = "the parameter recipe of describe_photo is now called settings"
+    with pytest.warns(DeprecationWarning, match=expected), pytest.raises(FileNotFoundError):
+        vision.describe_photo(tmp_path / "none.jpg", recipe=settings)

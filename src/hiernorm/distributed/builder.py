@@ -19,7 +19,7 @@ from typing import Any
 
 from hiernorm.arrays import as_count
 from hiernorm.distributed.build_journal import BuildJournal
-from hiernorm.distributed.creation import MOST_SHARDS, prepare_folders
+from hiernorm.distributed.creation import MAX_SHARDS, prepare_folders
 from hiernorm.distributed.input_splits import describe_sources, first_dim, list_splits
 from hiernorm.distributed.location import Location
 from hiernorm.distributed.manifest import MANIFEST, ShardsManifest, pin_of, shard_name
@@ -29,7 +29,7 @@ from hiernorm.distributed.staging import STAGING, read_parts
 from hiernorm.progress import BuildProgressCallback
 from hiernorm.storage.database import Database
 from hiernorm.storage.errors import DatabaseError
-from hiernorm.storage.importer import MOST_ID
+from hiernorm.storage.importer import MAX_ID
 from hiernorm.storage.lock import WriterLock
 from hiernorm.storage.manifest import Parameters, read_manifest
 
@@ -76,7 +76,7 @@ def build(
         For NaN, different dimensions, an id that is there twice, or arguments that are not those
         of the build that was interrupted.
     """
-    as_count("shards", shards, most=MOST_SHARDS)
+    as_count("shards", shards, most=MAX_SHARDS)
     folder = Location(path).folder
     ray = connect(address)
     report = progress or (lambda *_: None)
@@ -102,7 +102,7 @@ def build(
             partition_dataset(journal, source, parameters, shards, report)
         _fill(ray, folder, journal, shards, report)
         pins = tuple(pin_of(read_manifest(folder / shard_name(s))) for s in range(shards))
-        next_id = min(journal.largest_id + 1, MOST_ID) if journal.entries else 0
+        next_id = min(journal.largest_id + 1, MAX_ID) if journal.entries else 0
         whole = replace(ShardsManifest(parameters, pins), generation=1, next_id=max(next_id, 0))
         if whole.entries != journal.entries:
             raise DatabaseError(

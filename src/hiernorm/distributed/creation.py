@@ -12,14 +12,14 @@ from hiernorm.storage.manifest import MANIFEST as SHARD_MANIFEST
 from hiernorm.storage.manifest import Manifest, Parameters, read_manifest
 from hiernorm.storage.writer import create_folder
 
-MOST_SHARDS = 99_999
+MAX_SHARDS = 99_999
 
 
 def create_shards(
     folder: Path, dim: int, shards: int, major: int | None, alpha: float | None, metric: str
 ) -> ShardsManifest:
     """Make an empty database; also in a folder where an interrupted call left files."""
-    count = as_count("shards", shards, most=MOST_SHARDS)
+    count = as_count("shards", shards, most=MAX_SHARDS)
     parameters = Parameters(dim, major, None if alpha is None else float(alpha), metric)
     parameters.settings()
     folder.mkdir(parents=True, exist_ok=True)

@@ -25,7 +25,7 @@ from hiernorm.distributed.server import ShardSpec
 from hiernorm.distributed.session import connect
 from hiernorm.distributed.writer import ShardedWriter
 from hiernorm.hits import RangeHits
-from hiernorm.index import MOST_HITS
+from hiernorm.index import MAX_HITS
 from hiernorm.progress import ProgressCallback
 from hiernorm.storage.selection import Where
 from hiernorm.verification import Verification
@@ -332,7 +332,7 @@ class ShardedDatabase:
         hiernorm.distributed.ShardsMissingError
             Naming the shards that did not answer in time.
         """
-        count = as_count("k", k, most=MOST_HITS)
+        count = as_count("k", k, most=MAX_HITS)
         self._settings.checked_beta(beta)
         queries = self._checked(q)
         size = None if batch_size is None else as_count("batch_size", batch_size)

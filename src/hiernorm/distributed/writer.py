@@ -30,7 +30,7 @@ from hiernorm.distributed.server import ShardChange
 from hiernorm.distributed.staging import STAGING, write_parts
 from hiernorm.progress import ProgressCallback
 from hiernorm.storage.errors import DatabaseError
-from hiernorm.storage.importer import MOST_ID
+from hiernorm.storage.importer import MAX_ID
 from hiernorm.storage.lock import WriterLock
 from hiernorm.storage.sources import as_array, count_rows, is_source, read_pieces
 
@@ -127,7 +127,7 @@ class ShardedWriter:
     ) -> tuple[Int64Array, int]:
         """Check rows and ids with the errors of a single database; returns ids and the next id."""
         if given is None:
-            if next_id + len(rows) > MOST_ID:
+            if next_id + len(rows) > MAX_ID:
                 raise ValueError("the ids that follow the largest do not fit int64: give ids")
             ids = np.arange(next_id, next_id + len(rows), dtype=np.int64)
         else:
@@ -144,7 +144,7 @@ class ShardedWriter:
                     f"id {ids[int(np.argmax(found))]} is in the database already: "
                     "upsert replaces it"
                 )
-        last = min(int(ids.max()) + 1, MOST_ID) if len(ids) else next_id
+        last = min(int(ids.max()) + 1, MAX_ID) if len(ids) else next_id
         return ids, max(next_id, last)
 
     def holds(self, base: ShardsManifest, ids: Int64Array) -> BoolArray:

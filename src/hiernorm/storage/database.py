@@ -14,7 +14,7 @@ from hiernorm.array_types import Float32Array, Int64Array
 from hiernorm.arrays import as_count, as_ids, as_rows
 from hiernorm.certificate import digest_in_order
 from hiernorm.hits import Hits, RangeHits
-from hiernorm.index import MOST_HITS
+from hiernorm.index import MAX_HITS
 from hiernorm.progress import ProgressCallback
 from hiernorm.settings import EXACT
 from hiernorm.storage.exporter import export_entries
@@ -302,7 +302,7 @@ class Database:
         return search_state(
             state,
             self._checked(state, q),
-            as_count("k", k, most=MOST_HITS),
+            as_count("k", k, most=MAX_HITS),
             where=where,
             beta=self._settings.checked_beta(beta),
             threads=self._thread_count(threads),

@@ -15,7 +15,7 @@ from hiernorm.storage.sources import as_array, count_rows, is_source, read_piece
 from hiernorm.storage.spill_buffer import SpillBuffer
 from hiernorm.storage.transaction import Transaction
 
-MOST_ID = int(np.iinfo(np.int64).max)
+MAX_ID = int(np.iinfo(np.int64).max)
 
 
 class Importer:
@@ -95,7 +95,7 @@ class Importer:
         rows = as_rows("vectors", x, self._dim)
         if ids is None:
             first = self._transaction.next_id
-            if first + len(rows) > MOST_ID:
+            if first + len(rows) > MAX_ID:
                 raise ValueError("the ids that follow the largest do not fit int64: give ids")
             checked = np.arange(first, first + len(rows), dtype=np.int64)
         else:
@@ -120,7 +120,7 @@ class Importer:
         else:
             what = "is in the database already: upsert replaces it"
             _refuse(ids, transaction.find(ids), what)
-        transaction.next_id = max(transaction.next_id, min(int(ids.max()) + 1, MOST_ID))
+        transaction.next_id = max(transaction.next_id, min(int(ids.max()) + 1, MAX_ID))
         self._count += len(ids)
 
     def _insert(self, ids: Int64Array, rows: Float32Array) -> None:

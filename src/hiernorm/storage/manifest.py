@@ -18,7 +18,7 @@ PREPARED = "manifest.json.prepared"
 """A generation that is written, but not yet published: it waits for other shards."""
 FORMAT = "hiernorm database"
 VERSION = 1
-MOST_BYTES = 1 << 26
+MAX_BYTES = 1 << 26
 FILE_NAME = re.compile(r"(segment|live)-[0-9]{8,}-[0-9]{4,}\.safetensors")
 SPILL_FILE = ("rows-", ".spool")
 """Prefix and suffix of the files of a spill buffer."""
@@ -110,7 +110,7 @@ def read_manifest(folder: Path, name: str = MANIFEST) -> Manifest:
     path = folder / name
     try:
         with path.open("rb") as file:
-            data = file.read(MOST_BYTES + 1)
+            data = file.read(MAX_BYTES + 1)
     except FileNotFoundError:
         what = f"has no {name}" if folder.is_dir() else "does not exist"
         raise NotADatabaseError(

@@ -24,7 +24,7 @@ from hiernorm.array_types import AnyArray, UInt8Array
 from hiernorm.storage.errors import DamagedError
 
 ALIGNMENT = 64
-MOST_HEADER = 1 << 24
+MAX_HEADER = 1 << 24
 """Maximum size of a header in bytes."""
 DTYPES = {
     "F64": "<f8",
@@ -80,9 +80,9 @@ def read_header(
     if size < 8:
         raise DamagedError(f"has {size} bytes, a safetensors file has at least 8")
     length = int.from_bytes(bytes(data[:8]), "little")
-    if length > min(size - 8, MOST_HEADER):
+    if length > min(size - 8, MAX_HEADER):
         raise DamagedError(
-            f"announces a header of {length} bytes, at most {min(size - 8, MOST_HEADER)} are there"
+            f"announces a header of {length} bytes, at most {min(size - 8, MAX_HEADER)} are there"
         )
     text = bytes(data[8 : 8 + length])
     digest = hashlib.sha256(bytes(data[:8]) + text).hexdigest()
