@@ -8,7 +8,7 @@
 #include <new>
 #include <vector>
 
-#include "engines/engine.hpp"
+#include "search/engines.hpp"
 
 namespace hiernorm {
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "arrays.hpp"
-#include "segments.hpp"
+#include "search/segments.hpp"
 
 using namespace nanobind::literals;
 

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "float_environment.hpp"
-#include "query.hpp"
-#include "threads.hpp"
+#include "encode/query.hpp"
+#include "search/threads.hpp"
 
 namespace hiernorm {
 namespace {

@@ -11,12 +11,12 @@
 #include <shared_mutex>
 #include <vector>
 
-#include "cell_estimate.hpp"
-#include "engines/engine.hpp"
-#include "fit.hpp"
-#include "ids.hpp"
-#include "segment.hpp"
-#include "store.hpp"
+#include "cells/estimate.hpp"
+#include "search/engines.hpp"
+#include "encode/encoding.hpp"
+#include "store/ids.hpp"
+#include "store/segment_file.hpp"
+#include "store/store.hpp"
 
 namespace hiernorm {
 

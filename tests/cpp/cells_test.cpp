@@ -1,14 +1,14 @@
 // Cells: the grouping is one and the same everywhere, and no cone rules out a member in error.
-#include "cells.hpp"
+#include "cells/cells.hpp"
 
 #include <algorithm>
 #include <cmath>
 
 #include "check.hpp"
 #include "collection.hpp"
-#include "cone_query.hpp"
+#include "cells/cone_query.hpp"
 #include "random.hpp"
-#include "store.hpp"
+#include "store/store.hpp"
 
 namespace hiernorm::testing {
 namespace {

@@ -5,8 +5,8 @@
 #include <cstdlib>
 #include <vector>
 
-#include "buffer.hpp"
-#include "fit.hpp"
+#include "store/buffer.hpp"
+#include "encode/encoding.hpp"
 #include "kernels/kernels.hpp"
 #include "random.hpp"
 

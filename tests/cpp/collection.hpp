@@ -9,7 +9,7 @@
 #include "check.hpp"
 #include "expectations.hpp"
 #include "index.hpp"
-#include "level.hpp"
+#include "encode/lift.hpp"
 #include "random.hpp"
 
 namespace hiernorm::testing {

@@ -1,6 +1,6 @@
 // Segments that borrow their arrays, with and without masks, answer like one index with all
 // entries.
-#include "segments.hpp"
+#include "search/segments.hpp"
 #include "answers.hpp"
 
 namespace hiernorm::testing {

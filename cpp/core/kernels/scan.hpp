@@ -3,7 +3,7 @@
 
 #include "kernels/kernels.hpp"
 #include "kernels/lanes.hpp"
-#include "prefetch.hpp"
+#include "kernels/prefetch.hpp"
 
 namespace hiernorm {
 namespace {
