@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "store/store.hpp"
+#include "encode/rounding.hpp"
 
 namespace hiernorm {
 namespace {
@@ -27,17 +27,19 @@ void write_cone(const ConeLayout& layout, const std::int8_t* codes, std::size_t 
 
 }  // namespace
 
-ConeLayout cone_layout(const Fit& fit) { return {fit.major + (fit.entry_tails ? 1 : 0)}; }
+ConeLayout cone_layout(const Encoding& encoding) {
+    return {encoding.major + (encoding.entry_tails ? 1 : 0)};
+}
 
 std::size_t cone_bytes(const ConeLayout& layout, std::size_t level, std::size_t entries) {
     const std::size_t in_block = entries_per_cone(level + 1);
     return (entries + in_block - 1) / in_block * kBlockEntries * layout.slots();
 }
 
-void Cells::plan(const Fit& fit, std::size_t first, std::size_t end) {
-    major_ = fit.major;
-    entry_tails_ = fit.entry_tails;
-    layout_ = cone_layout(fit);
+void Cells::plan(const Encoding& encoding, std::size_t first, std::size_t end) {
+    major_ = encoding.major;
+    entry_tails_ = encoding.entry_tails;
+    layout_ = cone_layout(encoding);
     planned_ = {first, std::max(first, end / kBlockEntries * kBlockEntries)};
     if (planned_.end == planned_.first) return;
     units_.assign(kUnderWay * layout_.dims, 0.0f);
@@ -153,9 +155,9 @@ void Cells::copy_cones(std::size_t level, std::size_t entries, std::uint8_t* out
     }
 }
 
-void Cells::borrow(const Fit& fit, const LevelPointers& cones, const ConeNorms& norms,
+void Cells::borrow(const Encoding& encoding, const LevelPointers& cones, const ConeNorms& norms,
                    std::size_t entries) {
-    layout_ = cone_layout(fit);
+    layout_ = cone_layout(encoding);
     norms_ = norms;
     for (std::size_t first = 0; first < entries; first += kChunkEntries) {
         auto borrowed = std::make_unique<ChunkCones>();

@@ -11,27 +11,19 @@
 #include <memory>
 #include <vector>
 
-#include "store/buffer.hpp"
 #include "cells/cone.hpp"
 #include "encode/encoding.hpp"
+#include "encode/tile_norms.hpp"
+#include "store/buffer.hpp"
 
 namespace hiernorm {
-
-inline constexpr std::size_t kConeLevels = 3;
-
-// Entries under one cone of a level.
-constexpr std::size_t entries_per_cone(std::size_t level) {
-    std::size_t entries = kBlockEntries;
-    for (; level != 0; --level) entries *= kBlockEntries;
-    return entries;
-}
 
 // The cones over one chunk, level by level, as codes in blocks of 16 cones.
 using ChunkCones = std::array<Buffer<std::uint8_t>, kConeLevels>;
 
 using LevelPointers = std::array<const std::uint8_t*, kConeLevels>;
 
-ConeLayout cone_layout(const Fit& fit);
+ConeLayout cone_layout(const Encoding& encoding);
 
 // Bytes of the blocks of 16 cones over the first `entries` of a level.
 std::size_t cone_bytes(const ConeLayout& layout, std::size_t level, std::size_t entries);
@@ -57,7 +49,7 @@ class Cells {
     const ConeNorms& norms() const { return norms_; }
 
     // The entries to be written at `first` (a multiple of 16) to `end` come in groups.
-    void plan(const Fit& fit, std::size_t first, std::size_t end);
+    void plan(const Encoding& encoding, std::size_t first, std::size_t end);
 
     // Takes in the entry written at `position`; entries come in order.
     void include(std::size_t position, const double* view, const TileNorms& norms,
@@ -76,7 +68,7 @@ class Cells {
     // Brings them back: all entries were grouped at once, whole blocks of them. The codes stay
     // where they are, aligned to 64 bytes; codes that were tampered with rule out what they should
     // not, but lead nowhere else.
-    void borrow(const Fit& fit, const LevelPointers& cones, const ConeNorms& norms,
+    void borrow(const Encoding& encoding, const LevelPointers& cones, const ConeNorms& norms,
                 std::size_t entries);
 
     std::size_t nbytes() const;

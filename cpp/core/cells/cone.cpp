@@ -5,6 +5,8 @@
 #include <cmath>
 #include <vector>
 
+#include "encode/rounding.hpp"
+
 namespace hiernorm {
 namespace {
 

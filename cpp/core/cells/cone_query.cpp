@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "encode/rounding.hpp"
+
 namespace hiernorm {
 namespace {
 
@@ -20,15 +22,15 @@ double smallest_step(const ConeLayout& layout) {
 
 }  // namespace
 
-void ConeQuery::prepare(const Kernels& kernels, const Fit& fit, const Cells& cells,
+void ConeQuery::prepare(const Kernels& kernels, const Encoding& encoding, const Cells& cells,
                         const QueryView& view, const TileNorms& largest) {
     layout_ = cells.layout();
     thread_local std::vector<double> direction;
     direction.assign(view.values.begin(),
-                     view.values.begin() + static_cast<std::ptrdiff_t>(fit.major));
+                     view.values.begin() + static_cast<std::ptrdiff_t>(encoding.major));
     double norm = view.major_norm;
     slack_ = view.margin * largest.norm + view.major_norm * cells.norms().view_error;
-    if (fit.entry_tails) {
+    if (encoding.entry_tails) {
         direction.push_back(view.minor_norm);
         norm = std::sqrt(view.major_norm * view.major_norm + view.minor_norm * view.minor_norm);
     } else {

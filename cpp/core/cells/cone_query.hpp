@@ -7,16 +7,16 @@
 #include <vector>
 
 #include "cells/cells.hpp"
+#include "encode/coded_query.hpp"
 #include "kernels/kernels.hpp"
-#include "encode/query.hpp"
 
 namespace hiernorm {
 
 class ConeQuery {
    public:
     // `largest` are the norms over all entries.
-    void prepare(const Kernels& kernels, const Fit& fit, const Cells& cells, const QueryView& view,
-                 const TileNorms& largest);
+    void prepare(const Kernels& kernels, const Encoding& encoding, const Cells& cells,
+                 const QueryView& view, const TileNorms& largest);
 
     // Aims at a threshold; false where it is too low for cones to rule anything out.
     bool aim(double threshold);
@@ -34,8 +34,8 @@ class ConeQuery {
     double slack_ = 0.0;  // the minor's share and rounding
     double step_ = 1.0;
     std::int32_t cut_ = 0;
-    ScanCodes towards_;
-    ScanCodes aimed_;
+    QueryCodes towards_;
+    QueryCodes aimed_;
 };
 
 }  // namespace hiernorm

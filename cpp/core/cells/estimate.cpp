@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "cells/cone.hpp"
-#include "encode/lift.hpp"
 #include "cells/sphere_kmeans.hpp"
+#include "encode/lift.hpp"
 
 namespace hiernorm {
 namespace {
@@ -71,17 +71,18 @@ class Trial {
     }
 
    private:
-    const float* row(std::size_t i) const { return data_.rows + i * data_.fit.row_dim(); }
-    double doubled() const { return data_.fit.levels() != 0 ? 2.0 : 1.0; }
+    const float* row(std::size_t i) const { return data_.rows + i * data_.encoding.row_dim(); }
+    double doubled() const { return data_.encoding.lift_dims() != 0 ? 2.0 : 1.0; }
 
-    // Makes the probe the query, as a unit vector, and returns its norm; see level.hpp.
+    // Makes the probe the query, as a unit vector, and returns its norm; see lift.hpp.
     double ask(std::size_t probe) {
         query_.resize(layout_.dims);
         for (std::size_t j = 0; j < layout_.dims; ++j) {
             query_[j] = doubled() * vectors_.norms[probe] *
                         double{vectors_.units[probe * layout_.dims + j]};
         }
-        if (data_.fit.levels() != 0) query_[data_.fit.major - 1] = data_.fit.weight;
+        if (data_.encoding.lift_dims() != 0)
+            query_[data_.encoding.major - 1] = data_.encoding.weight;
         double squares = 0.0;
         for (const double value : query_) squares += value * value;
         make_unit(query_.data(), layout_.dims);
@@ -90,13 +91,14 @@ class Trial {
 
     // In the units of bounds.
     double score_of(std::size_t probe, std::size_t entry) const {
-        const std::size_t dim = data_.fit.row_dim();
+        const std::size_t dim = data_.encoding.row_dim();
         const double score = product(row(probe), row(entry), dim);
         const double squares = product(row(entry), row(entry), dim);
-        switch (data_.fit.metric) {
+        switch (data_.encoding.metric) {
             case Metric::kCosine:
                 return score / std::sqrt(squares * product(row(probe), row(probe), dim));
-            case Metric::kL2: return 2.0 * score + data_.fit.weight * level_of(data_.fit, squares);
+            case Metric::kL2:
+                return 2.0 * score + data_.encoding.weight * lift_of(data_.encoding, squares);
             default: return score;
         }
     }

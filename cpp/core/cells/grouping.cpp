@@ -6,10 +6,10 @@
 #include <numeric>
 
 #include "cells/cells.hpp"
-#include "kernels/kernels.hpp"
-#include "encode/lift.hpp"
 #include "cells/packing.hpp"
 #include "cells/sphere_kmeans.hpp"
+#include "encode/lift.hpp"
+#include "kernels/kernels.hpp"
 
 namespace hiernorm {
 namespace {
@@ -58,36 +58,36 @@ void arrange(const std::vector<float>& units, std::size_t dims,
 }  // namespace
 
 ConeVectors cone_vectors(const GroupingData& data) {
-    const Fit& fit = data.fit;
-    const std::size_t dim = fit.row_dim(), major = fit.major - fit.levels();
+    const Encoding& encoding = data.encoding;
+    const std::size_t dim = encoding.row_dim(), major = encoding.major - encoding.lift_dims();
     ConeVectors vectors;
-    vectors.dims = cone_layout(fit).dims;
+    vectors.dims = cone_layout(encoding).dims;
     vectors.units.resize(data.count * vectors.dims);
     vectors.norms.resize(data.count);
     vectors.tails.resize(data.count);
     std::vector<double> values(vectors.dims);
     for (std::size_t i = 0; i < data.count; ++i) {
         const float* row = data.rows + i * dim;
-        double squares = 0.0, major_squares = 0.0, level = 0.0;
+        double squares = 0.0, major_squares = 0.0, lift = 0.0;
         for (std::size_t j = 0; j < dim; ++j) squares += double{row[j]} * double{row[j]};
         for (std::size_t j = 0; j < major; ++j) {
             values[j] = data.majors[i * data.stride + j];
             major_squares += values[j] * values[j];
         }
-        if (fit.levels() != 0) {
-            level = level_of(fit, squares);
-            values[major] = level;
+        if (encoding.lift_dims() != 0) {
+            lift = lift_of(encoding, squares);
+            values[major] = lift;
         }
-        const bool cosine = fit.metric == Metric::kCosine;
+        const bool cosine = encoding.metric == Metric::kCosine;
         const double scale = cosine && squares > 0.0 ? 1.0 / std::sqrt(squares) : 1.0;
         const double tail = std::sqrt(std::max(0.0, squares - major_squares));
-        if (fit.entry_tails) {
+        if (encoding.entry_tails) {
             values.back() = tail;
         } else {
             vectors.tails[i] = scale * tail;
         }
         vectors.norms[i] =
-            scale * std::sqrt((fit.entry_tails ? squares : major_squares) + level * level);
+            scale * std::sqrt((encoding.entry_tails ? squares : major_squares) + lift * lift);
         make_unit(values.data(), vectors.dims);
         for (std::size_t j = 0; j < vectors.dims; ++j) {
             vectors.units[i * vectors.dims + j] = static_cast<float>(values[j]);

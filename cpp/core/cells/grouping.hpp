@@ -12,9 +12,9 @@ namespace hiernorm {
 
 // Entries to be grouped.
 struct GroupingData {
-    const Fit& fit;
+    const Encoding& encoding;
     const float* rows;
-    const float* majors;  // of the views, `stride` apart: no level, before any division by a norm
+    const float* majors;  // of the views, `stride` apart: no lift, before any division by a norm
     std::size_t stride;
     std::size_t count;
 };

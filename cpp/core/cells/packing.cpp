@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "kernels/kernels.hpp"
 #include "cells/sphere_kmeans.hpp"
+#include "kernels/kernels.hpp"
 
 namespace hiernorm {
 namespace {

@@ -13,19 +13,19 @@
 #include <vector>
 
 #include "encode/encoding.hpp"
-#include "encode/query.hpp"
+#include "encode/query_view.hpp"
 
 namespace hiernorm {
 
-// The level of an entry with the (canonical) squared norm `squares`.
-double level_of(const Fit& fit, double squares);
+// The lift of an entry with the (canonical) squared norm `squares`.
+double lift_of(const Encoding& encoding, double squares);
 
-// Inserts the level of an entry with the canonical squared norm `squares`; nothing for other
+// Inserts the lift of an entry with the canonical squared norm `squares`; nothing for other
 // metrics.
-void add_entry_level(const Fit& fit, double squares, std::vector<double>& view);
+void lift_entry(const Encoding& encoding, double squares, std::vector<double>& view);
 
 // Doubles the query's view and inserts the weight; sets offset and margin. `depth` is that of
 // QueryView::prepare.
-void add_query_level(const Fit& fit, const ExactQuery& exact, double depth, QueryView& view);
+void lift_query(const Encoding& encoding, const ExactQuery& exact, double depth, QueryView& view);
 
 }  // namespace hiernorm

@@ -1,5 +1,6 @@
-// Which blocks one query has to read: those whose cones, of 256 entries and then of 16, can hold a
-// better entry. The cones of 4,096 entries only lead to the first threshold.
+// The step "skip cells": the blocks that one query has to read are those whose cones, of 256
+// entries and then of 16, can hold a better entry. The cones of 4,096 entries only lead to the
+// first threshold.
 #pragma once
 
 #include <cstddef>
@@ -8,14 +9,12 @@
 #include <vector>
 
 #include "cells/cone_query.hpp"
-#include "search/engines.hpp"
+#include "search/request.hpp"
+#include "store/store.hpp"
 
 namespace hiernorm {
 
-// Entries for which blocks are chosen at a time, by the threshold reached until then.
-inline constexpr std::size_t kRangeEntries = 8192;
-
-class CellChoice {
+class CellSkipper {
    public:
     void begin(const Store& store, const Kernels& kernels, const QueryView& view);
 
@@ -23,14 +22,14 @@ class CellChoice {
     // twice `entries` entries, if there are as many.
     std::span<const std::uint32_t> nearest(std::size_t entries);
 
-    // Chooses the blocks among kRangeEntries of a chunk, from entry `first` on, that can reach the
+    // Skips the blocks among kRangeEntries of a chunk, from entry `first` on, that cannot reach the
     // threshold. False where it is not worth it: then all of them are to be read.
-    bool choose(std::size_t chunk, std::size_t first, double threshold, Report& report);
+    bool skip(std::size_t chunk, std::size_t first, double threshold, SearchStats& stats);
 
-    // Chosen blocks that blocks_before() has not given yet: they follow one another in memory.
-    std::size_t blocks_left() const { return chosen_count_ - next_; }
+    // Blocks left that blocks_before() has not given yet: they follow one another in memory.
+    std::size_t blocks_left() const { return left_count_ - next_; }
 
-    // The next chosen blocks up to entry `end` of the chunk, as numbers within it.
+    // The next blocks left up to entry `end` of the chunk, as numbers within it.
     std::span<const std::uint16_t> blocks_before(std::size_t end);
 
    private:
@@ -44,8 +43,8 @@ class CellChoice {
     std::size_t whole_ = 0;
     std::vector<Candidate> ranked_;  // best first
     std::vector<std::uint32_t> nearest_;
-    std::vector<std::uint16_t> chosen_, next_level_;
-    std::size_t chosen_count_ = 0;
+    std::vector<std::uint16_t> left_, level_below_;
+    std::size_t left_count_ = 0;
     std::size_t next_ = 0;
 };
 

@@ -1,11 +1,12 @@
 // Exhaustive search: the canonical score of every entry that may be returned.
+#include "encode/exact_query.hpp"
 #include "search/engines.hpp"
-#include "encode/query.hpp"
 
 namespace hiernorm {
 
-void search_exhaustive(const Store& store, const Kernels& kernels, Metric metric, const Job& job,
-                       const float* queries, std::span<Answer> answers) {
+void search_exhaustive(const Store& store, const Kernels& kernels, Metric metric,
+                       const SearchRequest& request, const float* queries,
+                       std::span<Answer> answers) {
     ExactQuery query;
     for (std::size_t i = 0; i < answers.size(); ++i) {
         Answer& answer = answers[i];
@@ -14,7 +15,7 @@ void search_exhaustive(const Store& store, const Kernels& kernels, Metric metric
         for (std::size_t c = 0; c < store.chunks(); ++c) {
             const Chunk& chunk = store.chunk(c);
             const std::size_t entries = store.chunk_entries(c);
-            job.mask.for_each(c * kChunkEntries, entries, [&](std::size_t entry) {
+            request.mask.for_each(c * kChunkEntries, entries, [&](std::size_t entry) {
                 const double score = query.score(chunk.rows.data() + entry * store.dim());
                 if (score >= answer.results.threshold()) {
                     answer.results.offer({score, chunk.ids[entry]});
@@ -22,7 +23,7 @@ void search_exhaustive(const Store& store, const Kernels& kernels, Metric metric
                 ++scored;
             });
         }
-        answer.report = {
+        answer.stats = {
             .scanned = scored, .sifted = scored, .tightened = scored, .settled = scored};
     }
 }

@@ -48,7 +48,6 @@ class Results {
     }
 
     bool wants_best() const { return k_ != std::numeric_limits<std::size_t>::max(); }
-    std::size_t wanted() const { return k_; }
     std::size_t size() const { return hits_.size(); }
 
     // Entries needed before threshold() says anything.

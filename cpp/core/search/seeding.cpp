@@ -1,8 +1,8 @@
-// Step 2 of the cascade: the entries that give a query its first threshold.
+// Finds the best majors, of the nearest cells or of the first tiles.
+#include "search/seeding.hpp"
+
 #include <algorithm>
 #include <functional>
-
-#include "search/passage.hpp"
 
 namespace hiernorm {
 namespace {
@@ -10,42 +10,53 @@ namespace {
 constexpr std::size_t kFewSeeds = 64;
 constexpr std::size_t kMoreSeeds = 3;  // from cells: the best major need not be the best entry
 
-}  // namespace
-
-void Passage::seed_from_cells() {
-    const std::size_t wanted = answer_->results.missing() + kMoreSeeds;
-    // With a mask it takes more entries to find as many that count.
-    for (const std::uint32_t block : cells_.nearest(mask_.expected(wanted, store_->size()))) {
-        const std::size_t first = std::size_t{block} * kBlockEntries;
-        find_seeds(first, std::min(kBlockEntries, store_->size() - first), wanted);
-    }
-    if (seeds_.size() < answer_->results.missing()) seeds_.clear();
-    for (const Candidate& seed : seeds_) prefetch_row(seed.position);
-    for (const Candidate& seed : seeds_) settle_row(seed.position);
-    seeded_ = seeds_.size();
-    std::sort(seeds_.begin(), seeds_.end(),
-              [](const Candidate& a, const Candidate& b) { return a.position < b.position; });
+// The order of seeds: the score decides, then the position; both in one number.
+std::int64_t rank_of(const Candidate& seed) {
+    return std::int64_t{seed.score} * (std::int64_t{1} << 32) - std::int64_t{seed.position};
 }
 
-// Whether the scan has found an entry again that is settled already.
-bool Passage::is_seed(std::uint32_t position) const {
-    const auto seed = std::lower_bound(
-        seeds_.begin(), seeds_.end(), position,
-        [](const Candidate& candidate, std::uint32_t at) { return candidate.position < at; });
-    return seed != seeds_.end() && seed->position == position;
+bool better(const Candidate& a, const Candidate& b) { return rank_of(a) > rank_of(b); }
+
+bool lies_before(const Candidate& a, const Candidate& b) { return a.position < b.position; }
+
+}  // namespace
+
+void Seeding::begin() {
+    seeds_.clear();
+    seeded_ = 0;
+}
+
+void Seeding::seed_from_cells(PreparedQuery& query, CellSkipper& cells) {
+    const std::size_t entries = query.store().size();
+    const std::size_t wanted = query.missing() + kMoreSeeds;
+    // With a mask it takes more entries to find as many that count.
+    for (const std::uint32_t block : cells.nearest(query.mask().expected(wanted, entries))) {
+        const std::size_t first = std::size_t{block} * kBlockEntries;
+        find_seeds(query, first, std::min(kBlockEntries, entries - first), wanted);
+    }
+    if (seeds_.size() < query.missing()) seeds_.clear();
+    for (const Candidate& seed : seeds_) query.prefetch_row(seed.position);
+    for (const Candidate& seed : seeds_) query.settle(seed.position);
+    seeded_ = seeds_.size();
+    std::sort(seeds_.begin(), seeds_.end(), lies_before);
+}
+
+bool Seeding::is_seed(std::uint32_t position) const {
+    return std::binary_search(seeds_.begin(), seeds_.end(), Candidate{position, 0}, lies_before);
 }
 
 // Keeps the `wanted` best majors seen so far: a heap with the worst of them in front.
-void Passage::find_seeds(std::size_t first, std::size_t entries, std::size_t wanted) {
-    const auto better = [](const Candidate& a, const Candidate& b) { return a.score > b.score; };
+void Seeding::find_seeds(const PreparedQuery& query, std::size_t first, std::size_t entries,
+                         std::size_t wanted) {
     scores_.resize(entries + kBlockEntries);
-    const std::int32_t largest =
-        kernels_->score_u8i8(store_->chunk(first / kChunkEntries).major_codes.data() +
-                                 first % kChunkEntries * store_->fit().slots(),
-                             entries, coded_.scan(), scores_.data());
+    const Chunk& chunk = query.store().chunk(first / kChunkEntries);
+    const std::int32_t largest = query.kernels().score_u8i8(
+        chunk.major_codes.data() + first % kChunkEntries * query.encoding().slots(), entries,
+        query.codes().scan(), scores_.data());
+    // Blocks come in order: what ties with the worst lies behind it.
     if (seeds_.size() == wanted && largest <= seeds_.front().score) return;
     for (std::size_t i = 0; i < entries; ++i) {
-        if (!mask_.allows(first + i)) continue;
+        if (!query.mask().allows(first + i)) continue;
         if (seeds_.size() == wanted) {
             if (scores_[i] <= seeds_.front().score) continue;
             std::pop_heap(seeds_.begin(), seeds_.end(), better);
@@ -56,37 +67,38 @@ void Passage::find_seeds(std::size_t first, std::size_t entries, std::size_t wan
     }
 }
 
-// While fewer than k entries are settled: the best majors of the tile are settled at once; the
-// others become candidates if the threshold they give allows it.
-std::size_t Passage::seed_from_scratch(const Tile& tile, Candidate* out) {
-    scores_.resize((tile.entries + kBlockEntries - 1) / kBlockEntries * kBlockEntries);
+std::size_t Seeding::seed_from_tile(PreparedQuery& query, const Tile& tile, Candidate* out) {
+    const Kernels& kernels = query.kernels();
+    const Mask& mask = query.mask();
+    const std::size_t allowed = mask.count(tile.position, tile.entries);
+    if (allowed == 0) return 0;
+    scores_.resize(round_up(tile.entries, kBlockEntries));
     const std::int32_t largest =
-        kernels_->score_u8i8(tile.chunk.major_codes.data() + tile.first * store_->fit().slots(),
-                             tile.entries, coded_.scan(), scores_.data());
-    mask_.hide(scores_.data(), tile.position, tile.entries, kDone);
-    const std::size_t allowed = mask_.count(tile.position, tile.entries);
-    const std::size_t wanted = std::min(answer_->results.missing(), allowed);
+        kernels.score_u8i8(tile.chunk.major_codes.data() + tile.first * query.encoding().slots(),
+                           tile.entries, query.codes().scan(), scores_.data());
+    query.stats().scanned += tile.entries;
+    mask.hide(scores_.data(), tile.position, tile.entries, kNoScore);
+    const std::size_t wanted = std::min(query.missing(), allowed);
     const std::int32_t bar =
-        wanted == 1 && mask_.all() ? largest : nth_largest(wanted, tile.entries);
+        wanted == 1 && mask.all() ? largest : nth_largest(wanted, tile.entries);
     std::size_t count =
-        kernels_->select_i32(scores_.data(), tile.entries, bar - 1, tile.position, out, nullptr);
-    for (std::size_t i = 0; i < count; ++i) prefetch_row(out[i].position);
-    for (std::size_t i = 0; i < count && answer_->results.missing() != 0; ++i) {
-        settle_row(out[i].position);
+        kernels.sift_i32(scores_.data(), tile.entries, bar - 1, tile.position, out, nullptr);
+    for (std::size_t i = 0; i < count; ++i) query.prefetch_row(out[i].position);
+    for (std::size_t i = 0; i < count && query.missing() != 0; ++i) {
+        query.settle(out[i].position);
         ++seeded_;
-        scores_[out[i].position - tile.position] = kDone;
+        scores_[out[i].position - tile.position] = kNoScore;
     }
     if (wanted == allowed) return 0;
-    std::int32_t skipped = kDone;
-    count = kernels_->select_i32(scores_.data(), tile.entries,
-                                 coded_.cut(threshold_, scan_slack(tile.norms)), tile.position, out,
-                                 &skipped);
-    skip_scores(skipped, tile.norms);
+    std::int32_t skipped = kNoScore;
+    count = kernels.sift_i32(scores_.data(), tile.entries, query.cut(tile.norms), tile.position,
+                             out, &skipped);
+    query.skip_scores(skipped, tile.norms);
     return count;
 }
 
 // The n-th largest of the tile's scores, 1 <= n <= entries.
-std::int32_t Passage::nth_largest(std::size_t n, std::size_t entries) {
+std::int32_t Seeding::nth_largest(std::size_t n, std::size_t entries) {
     const auto first = scores_.begin();
     const auto last = first + static_cast<std::ptrdiff_t>(entries);
     if (n > kFewSeeds) {

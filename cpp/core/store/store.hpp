@@ -6,16 +6,13 @@
 #include <memory>
 #include <vector>
 
-#include "store/buffer.hpp"
 #include "cells/cells.hpp"
-#include "encode/encoding.hpp"
 #include "cells/grouping.hpp"
+#include "encode/encoding.hpp"
+#include "encode/tile_norms.hpp"
+#include "store/buffer.hpp"
 
 namespace hiernorm {
-
-inline constexpr std::size_t kChunkEntries = std::size_t{1} << 16;
-inline constexpr std::size_t kMaxEntries = (std::size_t{1} << 32) - 1;  // positions are 32-bit
-static_assert(kChunkEntries % kTileEntries == 0);
 
 // What an engine needs besides ids and rows.
 enum class Layout { kRowsOnly, kCodes, kFloatMajors };
@@ -29,7 +26,7 @@ struct Chunk {
     std::vector<TileNorms> tiles;
 };
 
-struct SegmentArrays;  // segment.hpp
+struct SegmentArrays;  // segment_file.hpp
 
 class Store {
    public:
@@ -38,16 +35,16 @@ class Store {
     std::size_t size() const { return size_; }
     std::size_t dim() const { return dim_; }
     Layout layout() const { return layout_; }
-    const Fit& fit() const { return fit_; }
-    bool fitted() const { return fit_.dim != 0; }
-    void set_fit(Fit fit) {
-        fit_ = std::move(fit);
-        fit_.lay_out_stages();
+    const Encoding& encoding() const { return encoding_; }
+    bool has_encoding() const { return encoding_.dim != 0; }
+    void set_encoding(Encoding encoding) {
+        encoding_ = std::move(encoding);
+        encoding_.lay_out_stages();
     }
     const TileNorms& largest() const { return largest_; }
     const Cells& cells() const { return cells_; }
 
-    std::size_t chunks() const { return (size_ + kChunkEntries - 1) / kChunkEntries; }
+    std::size_t chunks() const { return divide_up(size_, kChunkEntries); }
     const Chunk& chunk(std::size_t index) const { return *chunks_[index]; }
     std::size_t chunk_entries(std::size_t index) const {
         return std::min(kChunkEntries, size_ - index * kChunkEntries);
@@ -92,7 +89,7 @@ class Store {
 
     Layout layout_;
     std::size_t dim_;
-    Fit fit_;
+    Encoding encoding_;
     std::size_t size_ = 0;
     bool attached_ = false;
     TileNorms largest_;

@@ -1,4 +1,4 @@
-// A query made ready: exact values for canonical scores, codes and error norms for the bounds.
+// The codes of a query, and the error norms that make bounds of their products.
 //
 // For an entry with view y, codes c (major) and query view z, codes e:
 //     z.y = sum over the major + sum over the minor
@@ -13,49 +13,14 @@
 #include <vector>
 
 #include "encode/encoding.hpp"
+#include "encode/query_view.hpp"
+#include "encode/tile_norms.hpp"
 #include "kernels/kernels.hpp"
 
 namespace hiernorm {
 
-// The canonical side: the query in float64, padded for the kernels.
-class ExactQuery {
-   public:
-    void prepare(const Kernels& kernels, Metric metric, const float* row, std::size_t dim);
-
-    // The canonical score of an entry's row.
-    double score(const float* row) const;
-
-    // The part of it that the first `major` dimensions make up (over both norms for cosine).
-    double major_product(const float* row, std::size_t major) const;
-
-    const std::vector<double>& values() const { return values_; }
-    double norm() const { return norm_; }
-
-   private:
-    const Kernels* kernels_ = nullptr;
-    Metric metric_ = Metric::kInnerProduct;
-    std::size_t dim_ = 0;
-    double norm_ = 0.0;
-    std::vector<double> values_;
-};
-
-// The canonical norm of a row: the root of its canonical product with itself.
-double canonical_norm(const Kernels& kernels, const float* row, std::size_t dim);
-
-// The view of a query under a fit, and the norms of its parts.
-struct QueryView {
-    std::vector<double> values;
-    double major_norm = 0.0;
-    double minor_norm = 0.0;
-    double margin =
-        0.0;  // times TileNorms::norm: rounding of scores, of the rotation, of the bounds
-    double offset = 0.0;  // bounds of this view minus canonical scores; L2 only
-
-    void prepare(const Kernels& kernels, const Fit& fit, const ExactQuery& exact);
-};
-
 // The query's side of a scan, and where it keeps its arrays.
-struct ScanCodes {
+struct QueryCodes {
     std::vector<std::int8_t> codes;
     std::vector<std::int16_t> half_corrections;
     ScanQuery query{};
@@ -67,7 +32,7 @@ struct ScanCodes {
 class CodedQuery {
    public:
     // `largest` are the norms over all entries. With `soft` the coded tails are left out.
-    void prepare(const Kernels& kernels, const Fit& fit, const QueryView& view,
+    void prepare(const Kernels& kernels, const Encoding& encoding, const QueryView& view,
                  const TileNorms& largest, bool soft);
 
     const ScanQuery& scan() const { return scan_.query; }
@@ -93,25 +58,23 @@ class CodedQuery {
     std::int32_t cut(double threshold, double slack) const;
 
     // What the tail slot added to the score of an entry, to be taken back once its minor is read.
-    std::int32_t tail_score(const Fit& fit, const std::uint8_t* entry_major) const {
-        return tail_code_ == 0 ? 0 : tail_code_ * entry_major[slot_offset(fit.major)];
+    std::int32_t tail_score(const Encoding& encoding, const std::uint8_t* entry_major) const {
+        return tail_code_ == 0 ? 0 : tail_code_ * entry_major[slot_offset(encoding.major)];
     }
 
-    // The work of a stage for entries of a tile; rows are the caller's.
-    StageJob stage_job(std::size_t stage, const TileNorms& tile) const {
-        StageJob job{};
-        job.query = minor_codes_.data() + stage * kStageBytes;
-        job.base = coded_slack(tile) + minor_slack(tile);
-        job.major_scale = scale_;
-        job.minor_scale = minor_scale_;
-        job.correction = stage_corrections_[stage];
-        job.tail_scale = stage_tails_[stage];
-        return job;
+    // The arguments of a stage for entries of a tile; rows are the caller's.
+    StageArguments stage_arguments(std::size_t stage, const TileNorms& tile) const {
+        return {.query = minor_codes_.data() + stage * kStageBytes,
+                .base = coded_slack(tile) + minor_slack(tile),
+                .major_scale = scale_,
+                .minor_scale = minor_scale_,
+                .correction = stage_corrections_[stage],
+                .tail_scale = stage_tails_[stage]};
     }
 
    private:
-    void encode_major(const Kernels& kernels, const Fit& fit, const TileNorms& largest);
-    void encode_minor(const Kernels& kernels, const Fit& fit);
+    void encode_major(const Kernels& kernels, const Encoding& encoding, const TileNorms& largest);
+    void encode_minor(const Kernels& kernels, const Encoding& encoding);
 
     const QueryView* view_ = nullptr;
     bool soft_ = false;
@@ -119,7 +82,7 @@ class CodedQuery {
     double inverse_scale_ = 1.0;
     double major_error_ = 0.0;
     std::int32_t tail_code_ = 0;
-    ScanCodes scan_;
+    QueryCodes scan_;
     double minor_scale_ = 1.0;
     double minor_error_ = 0.0;
     std::vector<std::int8_t> minor_codes_;
