@@ -1,7 +1,4 @@
-"""The executable specification, in plain NumPy.
-
-Everything native must equal what stands here, bit for bit. No cleverness: this file is meant to be
-read in one sitting.
+"""Canonical scores, exhaustive search, and the paper's algorithm, as printed and made safe.
 
 =============  ==================================================================================
 paper          here
@@ -46,8 +43,10 @@ def canonical_dot(q: Float32Array, x: Float32Array) -> Float64Array:
     return canonical_sum(x.astype(np.float64) * q.astype(np.float64))
 
 
-def canonical_sum(products: Float64Array) -> Float64Array:
+def canonical_sum(products: Float64Array, lanes: int = LANES) -> Float64Array:
     """Sums of the rows of ``products`` ``(n, d)`` in the fixed order of :func:`canonical_dot`.
+
+    Scores run in 16 ``lanes``; the squares of codes' errors, in bounds, run in 8.
 
     Examples
     --------
@@ -56,15 +55,15 @@ def canonical_sum(products: Float64Array) -> Float64Array:
     array([0.75, 3.  ])
     """
     n, d = products.shape
-    lanes = np.zeros((n, LANES))
-    for first in range(0, d, LANES):
-        part = products[:, first : first + LANES]
-        lanes[:, : part.shape[1]] += part
-    half = LANES
+    sums = np.zeros((n, lanes))
+    for first in range(0, d, lanes):
+        part = products[:, first : first + lanes]
+        sums[:, : part.shape[1]] += part
+    half = lanes
     while half > 1:
         half //= 2
-        lanes = lanes[:, :half] + lanes[:, half:]
-    return lanes[:, 0]
+        sums = sums[:, :half] + sums[:, half:]
+    return sums[:, 0]
 
 
 def canonical_norm(x: Float32Array) -> Float64Array:
