@@ -38,16 +38,13 @@ from hiernorm.reference.canonical import (
     canonical_scores,
     rank,
 )
-from hiernorm.reference.query import LOWEST, OFFSET, ConeQuery, Norms, Query, rows_of
+from hiernorm.reference.cells import BLOCK, RANGE, Cells
+from hiernorm.reference.query import LOWEST, OFFSET, Norms, Query
 
-BLOCK, TILE, RANGE = 16, 2048, 8192
-"""Entries of a block, of a tile, and those for which cells are skipped at a time."""
+TILE = 2048
+"""Entries that share one set of norms."""
 MORE_SEEDS = 3
 """Seeds from cells beyond those that are wanted."""
-NEAREST, FOLLOWED = 16, 6
-"""Blocks of entries that seeds are taken from, and cones of each level that lead there."""
-MOST_READ, TRIALS = 0.8, 4
-"""Share of a range that is read block by block; ranges tried before skipping is given up."""
 
 Tensors = Mapping[str, npt.NDArray[Any]]
 
@@ -131,9 +128,8 @@ class _Cascade:
         self.finalists: list[tuple[float, int]] = []
         self.seeds: set[int] = set()
         self.seeded = self.found_again = self.weighed_in = 0
-        self.cells = self.scanned = self.sifted = 0
-        self.cones: ConeQuery | None = None
-        self.ranges_tried = self.ranges_whole = 0
+        self.left = self.scanned = self.sifted = 0
+        self.cells: Cells | None = None
 
     @property
     def missing(self) -> int:
@@ -167,19 +163,10 @@ class _Cascade:
 
     def seed_from_cells(self) -> None:
         """Settle the best majors of the blocks that point the query's way."""
-        self.cones = ConeQuery(self.query, *self.tensors["cone_norms"].tolist())
+        self.cells = Cells(self.query, self.tensors)
         wanted = self.k + MORE_SEEDS
-        blocks = max(NEAREST, 2 * wanted // BLOCK)
-        nearest = np.arange(-(-self.entries // BLOCK**4))
-        for level in (BLOCK**3, BLOCK**2, BLOCK):
-            inside = (nearest[:, np.newaxis] * BLOCK + np.arange(BLOCK)).ravel()
-            inside = inside[inside < -(-self.entries // level)]
-            scores = self._score_cones(level, self.cones.towards)[inside]
-            most = blocks if level == BLOCK else blocks * FOLLOWED // NEAREST
-            nearest = np.sort(inside[np.argsort(-scores, kind="stable")[:most]])
-        inside = (nearest[:, np.newaxis] * BLOCK + np.arange(BLOCK)).ravel()
-        inside = inside[inside < self.entries]
-        best = inside[np.argsort(-self.scores[inside], kind="stable")[:wanted]]
+        near = self.cells.nearest(wanted)
+        best = near[np.argsort(-self.scores[near], kind="stable")[:wanted]]
         if len(best) >= self.k:
             self.seeds, self.seeded = set(best.tolist()), len(best)
             for position in best.tolist():
@@ -187,31 +174,13 @@ class _Cascade:
 
     def skip_cells(self, first: int) -> Int64Array | None:
         """The blocks of a range that can hold an entry which reaches the threshold; None: all."""
-        gave_up = self.ranges_tried >= TRIALS and 4 * self.ranges_whole >= 3 * self.ranges_tried
-        if self.cones is None or self.missing or gave_up:
+        if self.cells is None or self.missing:
             return None
-        aimed = self.cones.aim(self.threshold)
-        if aimed is None:
-            return None
-        self.ranges_tried += 1
-        last = min(first + RANGE, self.entries)
-        blocks = np.arange(first // BLOCK, -(-last // BLOCK))
-        left = blocks
-        for level in (BLOCK**2, BLOCK):
-            above = self._score_cones(level, aimed) > self.cones.cut
-            left = left[above[left // (level // BLOCK)]]
-        if len(left) > MOST_READ * len(blocks):
-            self.ranges_whole += 1
-            return None
-        self.cells += len(left)
-        if len(left) < len(blocks):
+        blocks, skipped = self.cells.skip(first, self.threshold)
+        if skipped:
             self.skip(np.nextafter(self.threshold, -np.inf))
-        return left
-
-    def _score_cones(self, level: int, codes: Int64Array) -> Int64Array:
-        cones = rows_of(self.tensors[f"cones_{level}"])[:, : len(codes)] - OFFSET
-        scores: Int64Array = cones @ codes
-        return scores
+        self.left += 0 if blocks is None else len(blocks)
+        return blocks
 
     def scan(self, tile: int, blocks: Int64Array | None) -> Int64Array:
         """The entries of a tile, or of some blocks, whose score is above the cut."""
@@ -318,7 +287,7 @@ class _Cascade:
         ids = self.tensors["ids"][positions]
         best = rank(scores, ids)[: self.k]
         work = {
-            "cells": self.cells,
+            "cells": self.left,
             "scanned": self.scanned,
             "sifted": min(self.sifted + self.seeded - self.found_again, self.entries),
             "tightened": len(self.finalists) + self.weighed_in + self.seeded,

@@ -1,7 +1,7 @@
 """A query of the cascade, encoded: its codes, and what it adds to bounds.
 
-The native counterparts are ``cpp/core/encode/query_view.cpp``, ``encode/coded_query.cpp`` and
-``cells/cone_query.cpp``. Sums run in their order, so that cuts and bounds have the same bits.
+The native counterparts are ``cpp/core/encode/query_view.cpp`` and ``encode/coded_query.cpp``. Sums
+run in their order, so that cuts and bounds have the same bits.
 """
 
 from __future__ import annotations
@@ -179,45 +179,3 @@ class Query:
             + self.minor_error * norms.minor_coded
             + self.minor_norm * norms.stage_tail
         )
-
-
-class ConeQuery:
-    """A query's direction, and the angle that a threshold allows."""
-
-    LEAST_NEED = 0.05
-
-    def __init__(self, query: Query, norm: float, tail: float, view_error: float) -> None:
-        direction, length = query.view[: query.major], query.major_norm
-        self.slack = query.margin * query.largest.norm + query.major_norm * view_error
-        if query.tails:
-            direction = np.append(direction, query.minor_norm)
-            length = float(np.sqrt(length * length + query.minor_norm * query.minor_norm))
-        else:
-            self.slack += query.minor_norm * tail
-        self.norm = length * norm * ROUND_UP
-        direction = direction * (1.0 / length if length > 0 else 0.0)
-        dims = len(direction)
-        self.cosine_slot = -(-dims // 2) * 2
-        largest = CODE_LIMIT + 0.5 * float(np.sqrt(dims)) + 1.0
-        smallest = (largest + CODE_LIMIT) / (PARTIAL_LIMIT - 2.0 * largest - CODE_LIMIT)
-        pair = max(1.0, largest_pair(direction[: dims // 2 * 2]))
-        self.step = max(pair / (PAIR_LIMIT - 2), smallest) * ROUND_UP
-        codes, error = encode(direction, self.step)
-        self.towards = np.zeros(self.cosine_slot + 4, np.int64)
-        self.towards[:dims] = codes
-        self.cut = -int(np.ceil(root_up(error) * largest / self.step)) - 2
-
-    def aim(self, threshold: float) -> Int64Array | None:
-        """Codes under which a cone with no member that reaches the threshold is not above the cut.
-
-        None where the threshold is too low for cones to rule anything out.
-        """
-        need = (threshold - self.slack) / self.norm * (2.0 - ROUND_UP)
-        if not need > self.LEAST_NEED:
-            return None
-        cosine = min(need, 1.0)
-        sine = root_up(1.0 - cosine * cosine)
-        codes = self.towards.copy()
-        codes[self.cosine_slot] = -np.floor(cosine / self.step)
-        codes[self.cosine_slot + 2] = np.ceil(sine / self.step)
-        return codes
