@@ -25,7 +25,7 @@ TEST(extreme_magnitudes_are_searched_exactly) {
     }
 }
 
-TEST(long_majors_use_several_runs) {
+TEST(long_majors_use_several_bursts) {
     Random random(13);
     for (const std::size_t major : {31, 32, 33, 63, 64, 127, 160}) {
         Collection asked = make_collection(random, Kind::kClustered, kTileEntries + 70, 190, major,

@@ -76,8 +76,8 @@ class Store {
     // can be encoded chunk by chunk. The next write() goes to the chunk behind it.
     Chunk take_chunk(std::size_t index);
 
-    // Makes arrays of a file the entries of an empty, fitted store, as they are: nothing is copied
-    // but what is small. Nothing can be added afterwards.
+    // Makes arrays of a file the entries of an empty store with an encoding, as they are: nothing
+    // is copied but what is small. Nothing can be added afterwards.
     void attach(const SegmentArrays& arrays);
     bool attached() const { return attached_; }
 
