@@ -10,14 +10,12 @@ namespace {
 constexpr std::size_t kFewSeeds = 64;
 constexpr std::size_t kMoreSeeds = 3;  // from cells: the best major need not be the best entry
 
-// The order of seeds: the score decides, then the position; both in one number.
-std::int64_t rank_of(const Candidate& seed) {
-    return std::int64_t{seed.score} * (std::int64_t{1} << 32) - std::int64_t{seed.position};
+// Score and position in one number, so that the order is total: the larger score comes first, then
+// the smaller position.
+std::int64_t key_of(std::int32_t score, std::size_t position) {
+    return std::int64_t{score} * (std::int64_t{1} << 32) - static_cast<std::int64_t>(position);
 }
-
-bool better(const Candidate& a, const Candidate& b) { return rank_of(a) > rank_of(b); }
-
-bool lies_before(const Candidate& a, const Candidate& b) { return a.position < b.position; }
+std::uint32_t position_of(std::int64_t key) { return static_cast<std::uint32_t>(-key); }
 
 }  // namespace
 
@@ -29,41 +27,43 @@ void Seeding::begin() {
 void Seeding::seed_from_cells(PreparedQuery& query, CellSkipper& cells) {
     const std::size_t entries = query.store().size();
     const std::size_t wanted = query.missing() + kMoreSeeds;
+    best_.clear();
     // With a mask it takes more entries to find as many that count.
     for (const std::uint32_t block : cells.nearest(query.mask().expected(wanted, entries))) {
         const std::size_t first = std::size_t{block} * kBlockEntries;
-        find_seeds(query, first, std::min(kBlockEntries, entries - first), wanted);
+        find_best(query, first, std::min(kBlockEntries, entries - first), wanted);
     }
-    if (seeds_.size() < query.missing()) seeds_.clear();
-    for (const Candidate& seed : seeds_) query.prefetch_row(seed.position);
-    for (const Candidate& seed : seeds_) query.settle(seed.position);
+    if (best_.size() < query.missing()) return;
+    for (const std::int64_t key : best_) seeds_.push_back(position_of(key));
+    for (const std::uint32_t position : seeds_) query.prefetch_row(position);
+    for (const std::uint32_t position : seeds_) query.settle(position);
     seeded_ = seeds_.size();
-    std::sort(seeds_.begin(), seeds_.end(), lies_before);
+    std::sort(seeds_.begin(), seeds_.end());
 }
 
 bool Seeding::is_seed(std::uint32_t position) const {
-    return std::binary_search(seeds_.begin(), seeds_.end(), Candidate{position, 0}, lies_before);
+    return std::binary_search(seeds_.begin(), seeds_.end(), position);
 }
 
-// Keeps the `wanted` best majors seen so far: a heap with the worst of them in front.
-void Seeding::find_seeds(const PreparedQuery& query, std::size_t first, std::size_t entries,
-                         std::size_t wanted) {
+// Keeps the keys of the `wanted` best majors seen so far: a heap with the worst of them in front.
+void Seeding::find_best(const PreparedQuery& query, std::size_t first, std::size_t entries,
+                        std::size_t wanted) {
     scores_.resize(entries + kBlockEntries);
     const Chunk& chunk = query.store().chunk(first / kChunkEntries);
     const std::int32_t largest = query.kernels().score_u8i8(
         chunk.major_codes.data() + first % kChunkEntries * query.encoding().slots(), entries,
         query.codes().scan(), scores_.data());
-    // Blocks come in order: what ties with the worst lies behind it.
-    if (seeds_.size() == wanted && largest <= seeds_.front().score) return;
+    if (best_.size() == wanted && key_of(largest, first) < best_.front()) return;
     for (std::size_t i = 0; i < entries; ++i) {
+        const std::int64_t key = key_of(scores_[i], first + i);
+        if (best_.size() == wanted && key < best_.front()) continue;
         if (!query.mask().allows(first + i)) continue;
-        if (seeds_.size() == wanted) {
-            if (scores_[i] <= seeds_.front().score) continue;
-            std::pop_heap(seeds_.begin(), seeds_.end(), better);
-            seeds_.pop_back();
+        if (best_.size() == wanted) {
+            std::pop_heap(best_.begin(), best_.end(), std::greater<>());
+            best_.pop_back();
         }
-        seeds_.push_back({static_cast<std::uint32_t>(first + i), scores_[i]});
-        std::push_heap(seeds_.begin(), seeds_.end(), better);
+        best_.push_back(key);
+        std::push_heap(best_.begin(), best_.end(), std::greater<>());
     }
 }
 

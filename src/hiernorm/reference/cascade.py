@@ -206,7 +206,7 @@ class _Cascade:
         self.seeded += len(best)
         if wanted == len(read):
             return read[:0]
-        others = np.setdiff1d(read, best)
+        others = read[~np.isin(read, best)]
         above = self.scores[others] > self.cut(tile)
         self.skip_scores(tile, self.scores[others[~above]])
         return others[above]

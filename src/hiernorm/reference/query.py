@@ -94,11 +94,11 @@ class Query:
         if encoding["metric"] == "cosine":
             view, norm = view / norm, 1.0
         depth = float(len(q) // LANES) + 16.0
-        error = encoding["rotation_error"]
+        error = float(encoding["rotation_error"])
         self.margin = norm * ROUND_UP * (2.0 * depth * 2.0**-53 + error + 2.0**-40)
         self.offset = 0.0
         if encoding["metric"] == "l2":
-            weight, base = encoding["weight"], encoding["base_norm"]
+            weight, base = float(encoding["weight"]), float(encoding["base_norm"])
             view = np.insert(2.0 * view, self.major - 1, weight)
             self.offset = norm * norm + encoding["centre"]
             beyond = norm * norm / base + base
@@ -141,7 +141,8 @@ class Query:
         self.stage_codes = [codes for codes, _ in encoded]
         self.minor_error = root_up(sum(error for _, error in encoded))
         self.minor_scale = encoding["minor_step"] * step
-        self.stage_tails, behind = [], 0.0
+        self.stage_tails: list[float] = []
+        behind = 0.0
         for part in reversed(parts):
             self.stage_tails.insert(0, root_up(behind) * encoding["tail_step"])
             behind += squares(part)
