@@ -152,8 +152,7 @@ def update(page: Path) -> None:
 
 
 if __name__ == "__main__":
-    for name in sys.argv[1:]:
-        file = Path(name).resolve()
+    for file in [Path(name).resolve() for name in sys.argv[1:]]:
         with tempfile.TemporaryDirectory() as folder:
             os.chdir(folder)
             update(file)
