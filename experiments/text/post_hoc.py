@@ -51,7 +51,7 @@ def share_kept(found: Int64Array, true: Int64Array, k: int) -> float:
     return float(shared.mean())
 
 
-@click.command("post_hoc", cls=Experiment)
+@click.command("text.post_hoc", cls=Experiment)
 @click.option("--corpus", type=EXISTING_FILE, help="A text per line  [apt's packages]")
 @click.option("--cache", type=FOLDER, help="Keeps embeddings for the next run.")
 @seed_option
