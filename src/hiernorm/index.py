@@ -12,7 +12,7 @@ from hiernorm import _core
 from hiernorm.array_types import Float32Array, Int64Array
 from hiernorm.arrays import as_count, as_ids, as_rows
 from hiernorm.certificate import Certificate, digest
-from hiernorm.fitting import choose_fit, fill, is_due
+from hiernorm.fitting import choose_encoding, fill, is_due
 from hiernorm.hits import Hits, RangeHits
 from hiernorm.settings import IndexSettings
 from hiernorm.threads import thread_count
@@ -96,8 +96,8 @@ class Index:
     @property
     def major(self) -> int | None:
         """K; None while it is still to be chosen from the data."""
-        fit = self._core.fit()
-        return self._settings.major if fit is None else fit.major
+        encoding = self._core.encoding()
+        return self._settings.major if encoding is None else encoding.major
 
     @property
     def alpha(self) -> float | None:
@@ -162,7 +162,7 @@ class Index:
             )
             if len(rows) == 0:
                 return
-            if self._settings.needs_fit and self._core.fit() is None:
+            if self._settings.needs_fit and self._core.encoding() is None:
                 core = self._settings.make_core()
                 core.check(rows, given)
                 self._fit_and_fill(core, given, rows)
@@ -175,13 +175,13 @@ class Index:
 
     def _fit_and_fill(self, core: _core.Index, ids: Int64Array, rows: Float32Array) -> None:
         settings = self._settings
-        core.set_fit(
-            choose_fit(rows, settings.major, rotate=settings.rotates, metric=settings.metric)
+        core.set_encoding(
+            choose_encoding(rows, settings.major, rotate=settings.rotates, metric=settings.metric)
         )
         fill(core, ids, rows)
 
     def optimize(self) -> None:
-        """Fit rotation, code steps and cells again, on all entries.
+        """Fit the encoding again, on all entries: rotation, steps of the codes, cells.
 
         Entries that were added a few at a time are in no cell until then. The index calls this
         method automatically when they outnumber the others.
@@ -197,7 +197,7 @@ class Index:
             self._core, self._fitted_on = core, len(core)
 
     def sibling(self) -> Index:
-        """An empty index with the same parameters and the same fit, if there is one.
+        """An empty index with the same parameters and the same encoding, if there is one.
 
         This saves the fitting for entries of the same kind; answers never depend on it.
 
@@ -213,9 +213,9 @@ class Index:
         other = Index.__new__(Index)
         other._settings = self._settings
         other._prepare()
-        fit = self._core.fit()
-        if fit is not None:
-            other._core.set_fit(fit)
+        encoding = self._core.encoding()
+        if encoding is not None:
+            other._core.set_encoding(encoding)
             other._fitted_on = self._fitted_on
         return other
 
@@ -369,12 +369,12 @@ class Index:
     def __getstate__(self) -> dict[str, Any]:
         with self._write_lock:
             ids, rows = self._entries()
-            fit = self._core.fit()
+            encoding = self._core.encoding()
             return {
                 "settings": self._settings,
                 "ids": ids,
                 "rows": rows,
-                "fit": None if fit is None else (fit.state(), fit.rotation()),
+                "fit": None if encoding is None else (encoding.state(), encoding.rotation()),
                 "fitted_on": self._fitted_on,
             }
 
@@ -382,7 +382,7 @@ class Index:
         self._settings = state["settings"]
         self._prepare()
         if state["fit"] is not None:
-            self._core.set_fit(_core.Fit.restore(*state["fit"]))
+            self._core.set_encoding(_core.Encoding.restore(self.dim, *state["fit"]))
         if len(state["ids"]):
             fill(self._core, state["ids"], state["rows"])
         self._fitted_on = state["fitted_on"]
