@@ -60,3 +60,12 @@ def test_links_of_pages_outside_the_site_lead_somewhere(name):
     page = ROOT / name
     for target in LINK.findall(page.read_text(encoding="utf-8")):
         assert (page.parent / target).exists(), target
+
+
+CODE_PATH = re.compile(r"`((?:src|cpp|experiments|tests|docs)/[\w./-]*)`")
+
+
+@pytest.mark.parametrize("page", sorted(DOCS.rglob("*.md")), ids=lambda page: page.stem)
+def test_paths_that_pages_name_exist(page):
+    for path in CODE_PATH.findall(page.read_text(encoding="utf-8")):
+        assert (ROOT / path).exists(), path
