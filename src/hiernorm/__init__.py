@@ -1,13 +1,18 @@
-"""Exact and deterministic vector retrieval by Hierarchical Normalization.
+"""Exact and deterministic vector search.
+
+An answer has the ids and the score bits of exhaustive search, on every run and machine:
 
 >>> import numpy as np, hiernorm
->>> features = np.random.default_rng(0).standard_normal((1000, 128))
->>> x = hiernorm.normalize(features, major=16, alpha=1/8)
->>> index = hiernorm.Index(dim=128, major=16, alpha=1/8)
->>> index.add(x)
->>> hits = index.search(x[:2], k=3)
+>>> embeddings = np.random.default_rng(0).standard_normal((1000, 384))
+>>> index = hiernorm.Index(dim=384)
+>>> index.add(embeddings)
+>>> hits = index.search(embeddings[:2], k=10)
 >>> hits.ids[:, 0].tolist(), bool(hits.certificate.exact.all())
 ([0, 1], True)
+
+Vectors of a network that was trained for it, by Hierarchical Normalization (HN), are searched
+faster: ``Index(dim, major=..., alpha=...)``. Do not use :func:`normalize` on other vectors: it
+changes their nearest neighbours.
 """
 
 from importlib.metadata import version as _version

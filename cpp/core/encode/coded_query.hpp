@@ -5,7 +5,8 @@
 //     major = scale * (c.e) + residual terms,   |residual terms| <= |z_M| |y - step c|_M
 //                                                                 + |z - sq e|_M |step c|_M
 //     minor <= |z_m| |y_m|                       (before it is read)
-// The slacks below are those terms with the largest norms of a tile. docs/exactness.md proves them.
+// The slacks below are those terms with the largest norms of a tile. docs/explanation/exactness.md
+// proves them.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // A segment file: names, dtypes and shapes of its tensors, what a store hands out for them, and
-// what it borrows from them. docs/format.md describes the file.
+// what it borrows from them. docs/reference/format.md describes the file.
 #pragma once
 
 #include <cstddef>

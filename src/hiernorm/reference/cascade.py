@@ -3,7 +3,7 @@
 ``cascade_search`` takes one query through the steps of ``cpp/core/search/cascade.cpp``, in its
 order and its arithmetic. It returns the answer, and the counts and the bound of the certificate:
 the same bits that :meth:`hiernorm.Index.search` gives for one query at a time. It reads what an
-index or a segment file holds (``docs/format.md``): the encoding and the tensors of codes.
+index or a segment file holds (``docs/reference/format.md``): the encoding and the tensors of codes.
 
 ===========  =====================================  ===========================================
 step         reads per entry                        rules out by
@@ -17,7 +17,7 @@ weigh        the row's major                        its exact product instead of
 settle       the float32 row                        the canonical score
 ===========  =====================================  ===========================================
 
-``docs/exactness.md`` proves the bounds.
+``docs/explanation/exactness.md`` proves the bounds.
 """
 
 from __future__ import annotations

@@ -23,5 +23,5 @@ module            its job
 ``errors``        what can be wrong
 ================  ================================================================================
 
-The format is described in ``docs/format.md``.
+The format is described in ``docs/reference/format.md``.
 """
