@@ -75,7 +75,7 @@ class Size:
     slow_seconds: float = 20.0
     rounds: int = 1_000
     epochs: int | None = None
-    tuned_epochs: int = 2
+    tuned_epochs: int = 1
     batches: tuple[int, ...] = (32, 256)
     head_epochs: int = 2
     head_views: int = 2
