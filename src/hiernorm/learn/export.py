@@ -30,8 +30,9 @@ class _BothOutputs(nn.Module):
 
 
 def export_network(network: PatchNetwork, path: Path) -> None:
-    """Write ``path.onnx``, with weights rounded to float16; all arithmetic stays float32.
+    """Write ``path.onnx``, with weights rounded to 8 significant bits; arithmetic stays float32.
 
+    Weights are stored as float16, whose last bits are then 0: the file packs a quarter smaller.
     The file takes ``patches (n, 1, 64, 64)`` and gives ``descriptors`` and ``features``, both
     ``(n, 128)``; its metadata say norm, major and alpha. :func:`hiernorm.learn.load_network` reads
     it too.
@@ -44,9 +45,25 @@ def export_network(network: PatchNetwork, path: Path) -> None:
         Without a suffix.
     """
     rounded = make_network(network.architecture, network.major, network.alpha, network.norm)
-    half = {n: t.half() if t.is_floating_point() else t for n, t in network.state_dict().items()}
-    rounded.load_state_dict(half)
+    weights = {
+        name: round_weights(tensor) if tensor.ndim > 1 else tensor
+        for name, tensor in network.state_dict().items()
+    }
+    rounded.load_state_dict(weights)
     write_atomically(path.with_suffix(".onnx"), encode_onnx(rounded.eval()))
+
+
+def round_weights(weights: Tensor) -> Tensor:
+    """Round to 8 significant bits (bfloat16's precision), in the range of float16.
+
+    Examples
+    --------
+    >>> round_weights(torch.tensor([1.0, 1 + 1 / 128, 1 + 1 / 256 + 1 / 1024]))
+    tensor([1.0000, 1.0078, 1.0078])
+    """
+    bits = weights.half().view(torch.int16).to(torch.int32)
+    kept: Tensor = ((bits + 4) & ~7).to(torch.int16).view(torch.float16).float()
+    return kept
 
 
 def encode_onnx(network: PatchNetwork) -> bytes:
