@@ -12,14 +12,14 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 from hiernorm.learn.scenes.archives import ARCHIVES, Archive
 from hiernorm.learn.scenes.download import PINS, download, find_archive
 from hiernorm.learn.scenes.embedded import embedded_photos
-from hiernorm.learn.scenes.maker import Made, Recipe, make_scene
-from hiernorm.learn.scenes.matched import TrackRecipe, make_matched_scene
+from hiernorm.learn.scenes.maker import SceneSettings, SceneSummary, make_scene
+from hiernorm.learn.scenes.matched import TrackSettings, make_matched_scene
 from hiernorm.learn.scenes.views import Variation
 from hiernorm.vision.geometry import GEOMETRIES
 from hiernorm.vision.photos import list_photos
 
-DEFAULT = Recipe()
-TRACKS = TrackRecipe()
+DEFAULT = SceneSettings()
+TRACKS = TrackSettings()
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout, a line each.")
 
 
@@ -118,7 +118,7 @@ def make(
         raise click.UsageError("--tracks needs --photos, a folder of photos of one place")
     photos = embedded_photos() if folder is None else list_photos(folder)
     if tracks:
-        wanted = TrackRecipe(
+        wanted = TrackSettings(
             descriptor=descriptor,
             keypoints=keypoints,
             partners=partners,
@@ -130,8 +130,8 @@ def make(
         made = _make_tracks(photos, out, wanted)
     else:
         variation = Variation.strong() if strong else DEFAULT.variation
-        recipe = Recipe(points, views, pairs=pairs, seed=seed, variation=variation)
-        made = _make_views(photos, out, recipe)
+        settings = SceneSettings(points, views, pairs=pairs, seed=seed, variation=variation)
+        made = _make_views(photos, out, settings)
     if as_json:
         counts = {"patches": made.patches, "points": made.points, "photos": made.photos}
         click.echo(json.dumps({"path": str(out), **counts}))
@@ -139,19 +139,19 @@ def make(
     click.echo(f"{out}: {made.patches:,} patches of {made.points:,} points, {made.photos} photos")
 
 
-def _make_views(photos: list[Path], out: Path, recipe: Recipe) -> Made:
+def _make_views(photos: list[Path], out: Path, settings: SceneSettings) -> SceneSummary:
     with _progress(TextColumn("{task.completed}/{task.total} photos")) as progress:
         task = progress.add_task(out.name, total=len(photos))
-        return make_scene(photos, out, recipe, on_photo=lambda photo: progress.advance(task))
+        return make_scene(photos, out, settings, on_photo=lambda photo: progress.advance(task))
 
 
-def _make_tracks(photos: list[Path], out: Path, recipe: TrackRecipe) -> Made:
+def _make_tracks(photos: list[Path], out: Path, settings: TrackSettings) -> SceneSummary:
     with _progress(TextColumn("{task.completed}/{task.total}")) as progress:
         task = progress.add_task(out.name, total=None)
         return make_matched_scene(
             photos,
             out,
-            recipe,
+            settings,
             on_step=lambda what, done, total: progress.update(
                 task, description=what, completed=done, total=total
             ),

@@ -15,7 +15,7 @@ from hiernorm.extras import import_extra
 from hiernorm.threads import thread_count
 
 if TYPE_CHECKING:
-    from hiernorm.learn.run import Run
+    from hiernorm.learn.run import TrainingRun
 
 CURVES = "curves.png"
 
@@ -109,14 +109,14 @@ def train(
     if resume:
         if data or given:
             raise click.UsageError("--resume continues with the run's own settings: give no others")
-        run = modules["run"].Run.load(out)
+        run = modules["run"].TrainingRun.load(out)
         sets = modules["batches"].load_sets(run.settings)
     else:
         if state.exists():
             raise click.UsageError(f"{state} exists: --resume that run, or choose another --out")
-        settings = modules["settings"].Settings(data=data, **given)
+        settings = modules["settings"].TrainingSettings(data=data, **given)
         sets = modules["batches"].load_sets(settings)
-        run = modules["run"].Run.start(settings, sets[0])
+        run = modules["run"].TrainingRun.start(settings, sets[0])
     out.mkdir(parents=True, exist_ok=True)
     modules["memory"].keep_freed_memory()
     with _Bar() as bar:
@@ -162,12 +162,12 @@ class _Bar:
     def __exit__(self, *_: object) -> None:
         self._bar.stop()
 
-    def step(self, run: Run, steps: int) -> None:
+    def step(self, run: TrainingRun, steps: int) -> None:
         """Show a step."""
         text = f"epoch {run.epoch + 1} of {run.settings.total_epochs}  {_figures(run.means())}"
         self._bar.update(self._task, completed=run.step, total=steps, description=text)
 
-    def epoch(self, run: Run) -> None:
+    def epoch(self, run: TrainingRun) -> None:
         """Write a line."""
         record = run.history[-1]
         self._console.print(

@@ -9,6 +9,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from hiernorm._deprecation import renamed_names
 from hiernorm.array_types import Float32Array
 from hiernorm.extras import import_extra
 from hiernorm.learn.opencv import WINDOWS, describe_opencv
@@ -23,7 +24,7 @@ HAND_CRAFTED = ("sift", "rootsift")
 
 
 @dataclass(frozen=True)
-class Description:
+class PatchDescriptors:
     """Descriptors of all patches of a scene.
 
     Attributes
@@ -47,7 +48,7 @@ class Describer(Protocol):
 
     name: str
 
-    def __call__(self, patches: npt.NDArray[np.uint8]) -> Description:
+    def __call__(self, patches: npt.NDArray[np.uint8]) -> PatchDescriptors:
         """Describe uint8 patches ``(n, 64, 64)``."""
 
 
@@ -97,8 +98,8 @@ class _Sift:
         self._window = window
         self._root = name == "rootsift"
 
-    def __call__(self, patches: npt.NDArray[np.uint8]) -> Description:
-        return Description(describe_sift(patches, self._window, self._root))
+    def __call__(self, patches: npt.NDArray[np.uint8]) -> PatchDescriptors:
+        return PatchDescriptors(describe_sift(patches, self._window, self._root))
 
 
 class _OpenCV:
@@ -106,8 +107,8 @@ class _OpenCV:
         self.name = f"{name}-{WINDOWS[name]}"
         self._kind = name
 
-    def __call__(self, patches: npt.NDArray[np.uint8]) -> Description:
-        return Description(describe_opencv(patches, self._kind))
+    def __call__(self, patches: npt.NDArray[np.uint8]) -> PatchDescriptors:
+        return PatchDescriptors(describe_opencv(patches, self._kind))
 
 
 class _Plain:
@@ -119,12 +120,12 @@ class _Plain:
         self._torch.set_num_threads(thread_count(threads))
         self._network = import_extra("hiernorm.learn.plain", extra="train").load_plain(file)
 
-    def __call__(self, patches: npt.NDArray[np.uint8]) -> Description:
+    def __call__(self, patches: npt.NDArray[np.uint8]) -> PatchDescriptors:
         torch = self._torch
         with torch.no_grad():
             chunks = torch.split(torch.from_numpy(patches)[:, None], CHUNK)
             rows = torch.cat([self._network(c.to(torch.float32) / 255) for c in chunks])
-        return Description(rows.numpy())
+        return PatchDescriptors(rows.numpy())
 
 
 class _Network:
@@ -133,10 +134,10 @@ class _Network:
         self._progress = progress
         self.name = model.name
 
-    def __call__(self, patches: npt.NDArray[np.uint8]) -> Description:
+    def __call__(self, patches: npt.NDArray[np.uint8]) -> PatchDescriptors:
         model = self._model
         features = model.features(patches, progress=self._progress)
-        return Description(model.normalize(features), features, model.major, model.alpha)
+        return PatchDescriptors(model.normalize(features), features, model.major, model.alpha)
 
 
 def _load_safetensors(path: Path, threads: int | None) -> Model:
@@ -145,3 +146,6 @@ def _load_safetensors(path: Path, threads: int | None) -> Model:
     export = import_extra("hiernorm.learn.export", extra="train")
     content = export.encode_onnx(checkpoint.load_network(path))
     return Model(content, name=path.stem, threads=threads)
+
+
+__getattr__ = renamed_names(__name__, {"Description": "hiernorm.learn.describers:PatchDescriptors"})

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from hiernorm.learn.describers import Describer, Description
+from hiernorm.learn.describers import Describer, PatchDescriptors
 from hiernorm.learn.measures import (
     Roc,
     bootstrap_fpr95,
@@ -76,11 +76,11 @@ def evaluate_scene(
     rounds, seed
         Of the bootstrap; the seed also chooses the queries of the Phase-2 measurement.
     """
-    return judge_description(scene, describer.name, describer(scene.patches), rounds, seed)
+    return evaluate_descriptors(scene, describer.name, describer(scene.patches), rounds, seed)
 
 
-def judge_description(
-    scene: PhotoTour, name: str, found: Description, rounds: int = 1000, seed: int = 0
+def evaluate_descriptors(
+    scene: PhotoTour, name: str, found: PatchDescriptors, rounds: int = 1000, seed: int = 0
 ) -> Result:
     """Evaluate descriptors of a scene's patches that are there already, under a name."""
     distances = pair_distances(found.descriptors, scene.pairs)

@@ -19,7 +19,7 @@ from hiernorm.learn.losses import (
 )
 from hiernorm.learn.network import PatchNetwork
 from hiernorm.learn.plain import load_plain
-from hiernorm.learn.settings import Settings
+from hiernorm.learn.settings import TrainingSettings
 
 
 class Objective:
@@ -31,7 +31,7 @@ class Objective:
         Of the run; the teachers that they name are loaded.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: TrainingSettings) -> None:
         self._settings = settings
         self.teachers = [load_plain(path) for path in settings.teacher if settings.distill_weight]
 

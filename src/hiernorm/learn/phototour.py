@@ -137,7 +137,7 @@ class PhotoTour:
             raise ValueError(f"{label} is not a text file of numbers: {error}") from error
 
 
-class _Folder:
+class _FolderReader:
     """The files of a scene's folder."""
 
     def __init__(self, path: Path) -> None:
@@ -155,7 +155,7 @@ class _Folder:
         return (self._path / name).read_bytes()
 
 
-class _Archive:
+class _ZipReader:
     """The files of a scene's zip, wherever in it they lie."""
 
     def __init__(self, path: Path) -> None:
@@ -182,12 +182,12 @@ class _Archive:
             raise ValueError(f"{self.label(name)} is corrupt: {error}") from error
 
 
-def _find_files(root: Path, scene: str) -> _Folder | _Archive:
+def _find_files(root: Path, scene: str) -> _FolderReader | _ZipReader:
     """Return the scene's folder or archive."""
     if (root / scene).is_dir():
-        return _Folder(root / scene)
+        return _FolderReader(root / scene)
     if (root / f"{scene}.zip").is_file():
-        return _Archive(root / f"{scene}.zip")
+        return _ZipReader(root / f"{scene}.zip")
     raise FileNotFoundError(
         f"no scene {scene!r}: neither {root / scene}/ nor {scene}.zip in {root}"
     )

@@ -10,12 +10,13 @@ import numpy as np
 import torch
 from torch import nn
 
+from hiernorm._deprecation import renamed_names
 from hiernorm.learn.batches import PatchSet
 from hiernorm.learn.checkpoint import load_state, mean_weights, save_state, set_weights
 from hiernorm.learn.head import train_head
 from hiernorm.learn.network import PatchNetwork, make_network
 from hiernorm.learn.rotate import rotate_network
-from hiernorm.learn.settings import Settings
+from hiernorm.learn.settings import TrainingSettings
 
 STATE = "state.pth"
 ROTATION_PATCHES = 30_000
@@ -26,7 +27,7 @@ SAVED = ("epoch", "step", "sums", "history")
 
 
 @dataclass
-class Run:
+class TrainingRun:
     """A run between two steps.
 
     Attributes
@@ -41,7 +42,7 @@ class Run:
         A record of each epoch.
     """
 
-    settings: Settings
+    settings: TrainingSettings
     network: PatchNetwork
     optimizer: torch.optim.Adam
     epoch: int = 0
@@ -50,7 +51,7 @@ class Run:
     history: list[dict[str, Any]] = field(default_factory=list)
 
     @classmethod
-    def start(cls, settings: Settings, train_set: PatchSet) -> Run:
+    def start(cls, settings: TrainingSettings, train_set: PatchSet) -> TrainingRun:
         """Begin a run: weights as they are given, turned if that is asked for, or random."""
         torch.manual_seed(settings.seed)
         network = make_network(settings.architecture, settings.major, settings.alpha, settings.norm)
@@ -65,13 +66,13 @@ class Run:
         return cls(settings, network, _make_optimizer(settings, network))
 
     @classmethod
-    def load(cls, out: Path) -> Run:
+    def load(cls, out: Path) -> TrainingRun:
         """Continue a run where its state was saved."""
         state = load_state(out / STATE)
         missing = {*SAVED, "settings", "network", "optimizer"} - set(state)
         if missing:
             raise ValueError(f"{out / STATE} is no training state: it has no {missing.pop()!r}")
-        settings = Settings.from_json(state["settings"])
+        settings = TrainingSettings.from_json(state["settings"])
         network = make_network(settings.architecture, settings.major, settings.alpha, settings.norm)
         set_weights(network, state["network"], out / STATE)
         optimizer = _make_optimizer(settings, network)
@@ -148,6 +149,9 @@ def _initialize(network: PatchNetwork) -> None:
             nn.init.orthogonal_(module.weight, gain=0.6)
 
 
-def _make_optimizer(settings: Settings, network: PatchNetwork) -> torch.optim.Adam:
+def _make_optimizer(settings: TrainingSettings, network: PatchNetwork) -> torch.optim.Adam:
     """Return the optimizer of the recipe."""
     return torch.optim.Adam(network.parameters(), lr=settings.learning_rate)
+
+
+__getattr__ = renamed_names(__name__, {"Run": "hiernorm.learn.run:TrainingRun"})

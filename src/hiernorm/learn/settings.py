@@ -6,6 +6,7 @@ import json
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from hiernorm._deprecation import renamed_names
 from hiernorm.learn.network import ARCHITECTURES, NORMS
 
 LOSSES = ("triplet", "hardest", "ranking")
@@ -19,7 +20,7 @@ PAPER_EPOCHS = {16: 30, 8: 10}
 
 
 @dataclass(frozen=True)
-class Settings:
+class TrainingSettings:
     """A training run. The defaults are the paper's recipe.
 
     Attributes
@@ -162,7 +163,7 @@ class Settings:
         return json.dumps(asdict(self))
 
     @classmethod
-    def from_json(cls, text: str) -> Settings:
+    def from_json(cls, text: str) -> TrainingSettings:
         """Return the record that :meth:`to_json` wrote."""
         values: dict[str, Any] = json.loads(text)
         names = {f.name for f in fields(cls)}
@@ -173,3 +174,6 @@ class Settings:
             value = kept.get(name, ())
             kept[name] = value if isinstance(value, str) else tuple(value)
         return cls(**kept)
+
+
+__getattr__ = renamed_names(__name__, {"Settings": "hiernorm.learn.settings:TrainingSettings"})

@@ -23,7 +23,7 @@ class DamagedArchiveError(RuntimeError):
 
 
 @dataclass(frozen=True)
-class Downloaded:
+class DownloadedArchive:
     """An archive on disk.
 
     Attributes
@@ -50,7 +50,7 @@ def find_archive(scene: str) -> Archive:
 
 def download(
     archive: Archive, folder: Path, on_bytes: OnBytes = lambda have, total: None
-) -> Downloaded:
+) -> DownloadedArchive:
     """Fetch an archive into ``folder``, unless it is there and good.
 
     The archive appears under its name only when it is complete and has passed its checks. What has
@@ -89,10 +89,10 @@ def download(
                 f"{error}"
             ) from error
     if known is not None:
-        return Downloaded(file, known, newly_pinned=False)
+        return DownloadedArchive(file, known, newly_pinned=False)
     digest = f"sha256:{pooch.file_hash(str(file), alg='sha256')}"
     _write_pin(folder, file.name, digest)
-    return Downloaded(file, digest, newly_pinned=True)
+    return DownloadedArchive(file, digest, newly_pinned=True)
 
 
 def check_archive(file: Path) -> None:

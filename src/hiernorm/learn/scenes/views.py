@@ -64,17 +64,17 @@ class Variation:
 
 
 @dataclass(frozen=True)
-class View:
+class RenderedView:
     """A photo seen from elsewhere: the picture, and the homography from photo to picture."""
 
     image: UInt8Array
     homography: Float64Array
 
 
-def draw_view(photo: UInt8Array, variation: Variation, rng: np.random.Generator) -> View:
+def draw_view(photo: UInt8Array, variation: Variation, rng: np.random.Generator) -> RenderedView:
     """See ``photo`` through a random homography, in other light, by a worse camera."""
     homography, size = _fit_canvas(photo.shape, _draw_homography(photo.shape, variation, rng))
-    return View(_change_light(_warp(photo, homography, size), variation, rng), homography)
+    return RenderedView(_change_light(_warp(photo, homography, size), variation, rng), homography)
 
 
 def transport(frames: Frames, homography: Float64Array) -> Frames:
@@ -111,7 +111,7 @@ def jitter(frames: Frames, variation: Variation, rng: np.random.Generator) -> Fr
     )
 
 
-def lie_inside(corners: Float64Array, view: View, photo: UInt8Array) -> BoolArray:
+def lie_inside(corners: Float64Array, view: RenderedView, photo: UInt8Array) -> BoolArray:
     """Which patches, given by their corners (n, 4, 2) in the view, show nothing but the photo."""
     places = np.concatenate((corners, np.ones((*corners.shape[:2], 1))), -1)
     places = places @ np.linalg.inv(view.homography).T
