@@ -6,11 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-import numpy as np
-import numpy.typing as npt
-
 from hiernorm._deprecation import renamed_names
-from hiernorm.array_types import Float32Array
+from hiernorm.array_types import Float32Array, UInt8Array
 from hiernorm.extras import import_extra
 from hiernorm.learn.opencv import WINDOWS, describe_opencv
 from hiernorm.learn.sift import WINDOW, describe_sift
@@ -48,7 +45,7 @@ class Describer(Protocol):
 
     name: str
 
-    def __call__(self, patches: npt.NDArray[np.uint8]) -> PatchDescriptors:
+    def __call__(self, patches: UInt8Array) -> PatchDescriptors:
         """Describe uint8 patches ``(n, 64, 64)``."""
 
 
@@ -98,7 +95,7 @@ class _Sift:
         self._window = window
         self._root = name == "rootsift"
 
-    def __call__(self, patches: npt.NDArray[np.uint8]) -> PatchDescriptors:
+    def __call__(self, patches: UInt8Array) -> PatchDescriptors:
         return PatchDescriptors(describe_sift(patches, self._window, self._root))
 
 
@@ -107,7 +104,7 @@ class _OpenCV:
         self.name = f"{name}-{WINDOWS[name]}"
         self._kind = name
 
-    def __call__(self, patches: npt.NDArray[np.uint8]) -> PatchDescriptors:
+    def __call__(self, patches: UInt8Array) -> PatchDescriptors:
         return PatchDescriptors(describe_opencv(patches, self._kind))
 
 
@@ -120,7 +117,7 @@ class _Plain:
         self._torch.set_num_threads(thread_count(threads))
         self._network = import_extra("hiernorm.learn.plain", extra="train").load_plain(file)
 
-    def __call__(self, patches: npt.NDArray[np.uint8]) -> PatchDescriptors:
+    def __call__(self, patches: UInt8Array) -> PatchDescriptors:
         torch = self._torch
         with torch.no_grad():
             chunks = torch.split(torch.from_numpy(patches)[:, None], CHUNK)
@@ -134,7 +131,7 @@ class _Network:
         self._progress = progress
         self.name = model.name
 
-    def __call__(self, patches: npt.NDArray[np.uint8]) -> PatchDescriptors:
+    def __call__(self, patches: UInt8Array) -> PatchDescriptors:
         model = self._model
         features = model.features(patches, progress=self._progress)
         return PatchDescriptors(model.normalize(features), features, model.major, model.alpha)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
 import torch
 from kornia.feature import HardNet, HyNet
 from torch import Tensor, nn
 from torch.nn import functional
 
+from hiernorm.array_types import Float64Array
 from hiernorm.learn.layer import HierarchicalNorm
 
 DIM = 128
@@ -99,7 +98,7 @@ class PatchNetwork(nn.Module):
         """Return the features before normalisation, ``(n, 128)``, of ``(n, 1, 64, 64)``."""
         raise NotImplementedError
 
-    def turn(self, rotation: npt.NDArray[np.float64]) -> None:
+    def turn(self, rotation: Float64Array) -> None:
         """Multiply the features by ``rotation (128, 128)``, by changing the last layer."""
         raise NotImplementedError
 
@@ -152,7 +151,7 @@ class HNHardNet(PatchNetwork, HardNet):
         features: Tensor = self.features(prepared).flatten(1)
         return features
 
-    def turn(self, rotation: npt.NDArray[np.float64]) -> None:
+    def turn(self, rotation: Float64Array) -> None:
         """Multiply the features by ``rotation (128, 128)``, by changing the last layer."""
         fold_rotation(self.features[-2], self.features[-1], rotation)
 
@@ -181,7 +180,7 @@ class HNHyNet(PatchNetwork, HyNet):
             features = layer(features)
         return features.flatten(1)
 
-    def turn(self, rotation: npt.NDArray[np.float64]) -> None:
+    def turn(self, rotation: Float64Array) -> None:
         """Multiply the features by ``rotation (128, 128)``, by changing the last layer."""
         fold_rotation(self.layer7[-2], self.layer7[-1], rotation)
 
@@ -228,7 +227,7 @@ class HNTFeat(PatchNetwork):
         return features
 
     @torch.no_grad()
-    def turn(self, rotation: npt.NDArray[np.float64]) -> None:
+    def turn(self, rotation: Float64Array) -> None:
         """Multiply the features by ``rotation (128, 128)``, by changing the last layer."""
         turned = torch.from_numpy(rotation) @ self.head.weight[:, :, 0, 0].double()
         self.head.weight.copy_(turned.float()[:, :, None, None])
@@ -262,9 +261,7 @@ def make_network(architecture: str, major: int, alpha: float, norm: str) -> Patc
 
 
 @torch.no_grad()
-def fold_rotation(
-    convolution: nn.Module, statistics: nn.Module, rotation: npt.NDArray[np.float64]
-) -> None:
+def fold_rotation(convolution: nn.Module, statistics: nn.Module, rotation: Float64Array) -> None:
     """Put ``R x`` behind a batch normalisation by changing it and the convolution before it."""
     assert isinstance(convolution, nn.Conv2d)
     assert isinstance(statistics, nn.BatchNorm2d)

@@ -6,9 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from hiernorm.array_types import Float32Array
+from hiernorm.array_types import Float32Array, UInt8Array
 from hiernorm.extras import import_extra
 
 BORDER = 32
@@ -18,9 +17,7 @@ WINDOWS = {"vgg": 48, "boostdesc": 48, "beblid": 48, "teblid": 48, "daisy": 48}
 """Pixels of a patch's 64 that each descriptor covers by default."""
 
 
-def describe_opencv(
-    patches: npt.NDArray[np.uint8], name: str, window: int | None = None
-) -> Float32Array:
+def describe_opencv(patches: UInt8Array, name: str, window: int | None = None) -> Float32Array:
     """Describe patches by a descriptor of OpenCV's contributed modules, upright, at the centre.
 
     Parameters

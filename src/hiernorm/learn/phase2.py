@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from hiernorm.array_types import Float32Array
+from hiernorm.array_types import Float32Array, Int64Array
 from hiernorm.index import Index
 
 
@@ -31,7 +30,7 @@ class Phase2:
 
 def measure_phase2(
     descriptors: Float32Array,
-    points: npt.NDArray[np.int64],
+    points: Int64Array,
     major: int,
     alpha: float,
     others: Float32Array | None = None,

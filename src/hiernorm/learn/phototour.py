@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from hiernorm.array_types import Int64Array, UInt8Array
+from hiernorm.array_types import AnyArray, Float64Array, Int64Array, UInt8Array
 from hiernorm.learn.bitmap import decode_bitmap
 from hiernorm.learn.pairs import Pairs, make_pairs, parse_pairs
 
@@ -73,7 +72,7 @@ class PhotoTour:
         return np.unique(self.points)
 
     @cached_property
-    def interest(self) -> npt.NDArray[np.float64] | None:
+    def interest(self) -> Float64Array | None:
         """The rows of ``interest.txt``, ``(n, columns)``, or None where there is no such file."""
         if "interest.txt" not in self._files.names:
             return None
@@ -116,7 +115,7 @@ class PhotoTour:
         name = max(found, key=lambda m: (int(m[1]), m[0]))[0]
         return parse_pairs(self._read_table(name, np.int64), self.points, self._files.label(name))
 
-    def _read_table(self, name: str, dtype: type[Any]) -> npt.NDArray[Any]:
+    def _read_table(self, name: str, dtype: type[Any]) -> AnyArray:
         """Return the numbers of a text file, ``(rows, columns)``."""
         label = self._files.label(name)
         try:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
 import zipfile
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
+from hiernorm._files import write_atomically
 from hiernorm.extras import import_extra
 from hiernorm.learn.scenes.archives import ARCHIVES, Archive
 from hiernorm.learn.scenes.transfer import OnBytes, Transfer
@@ -70,7 +70,7 @@ def download(
     pinned = _read_pins(folder).get(file.name)
     known = archive.digest or pinned
     if known is None and file.exists():
-        # Whoever put it there: from now on it counts.
+        # A file that was put there by hand is pinned as a first download is.
         check_archive(file)
     else:
         transfer = Transfer(file.with_name(file.name + ".part"), on_bytes, check_archive)
@@ -132,6 +132,4 @@ def _write_pin(folder: Path, name: str, digest: str) -> None:
     """Add a digest to the list; the list is replaced in one step."""
     pins = {**_read_pins(folder), name: digest}
     lines = [f"{pin.removeprefix('sha256:')}  {name}\n" for name, pin in sorted(pins.items())]
-    fresh = folder / f".{PINS}.{os.getpid()}"
-    fresh.write_text("".join(lines), encoding="utf-8")
-    os.replace(fresh, folder / PINS)
+    write_atomically(folder / PINS, "".join(lines).encode())
