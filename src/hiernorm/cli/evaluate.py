@@ -24,7 +24,11 @@ DEFAULT_MODELS = ("sift", "rootsift", *OUR_MODELS)
 
 @click.command()
 @click.option(
-    "--data", multiple=True, required=True, metavar="SCENE", help="Scene: a folder or a zip."
+    "--data",
+    multiple=True,
+    required=True,
+    metavar="SCENE",
+    help="Evaluate on this scene, a folder or a zip. May be repeated.",
 )
 @click.option(
     "--model",

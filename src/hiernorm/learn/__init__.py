@@ -1,7 +1,7 @@
 """Train descriptors for exact search: the HN layer, HardNet with HN, patch scenes, evaluation.
 
-Scenes need nothing but NumPy, evaluation the extra ``evaluate``, and what has torch in it the extra
-``train``. Names are imported when first used, so that the former work without torch.
+Scenes need NumPy only. Evaluation needs the extra ``evaluate``. Everything that uses torch needs
+the extra ``train``. Names are imported when first used: scenes and evaluation work without torch.
 
 >>> from hiernorm.learn import make_pairs
 >>> import numpy as np

@@ -10,7 +10,7 @@ from hiernorm.array_types import AnyArray, UInt8Array
 
 HEADER_BYTES = 54
 GREY_WEIGHTS = np.array([0.114, 0.587, 0.299])
-"""Of blue, green and red, the order of a BMP's channels."""
+"""Weights of blue, green and red, the order of a BMP's channels."""
 
 
 def decode_bitmap(content: bytes, name: str) -> UInt8Array:
@@ -23,7 +23,7 @@ def decode_bitmap(content: bytes, name: str) -> UInt8Array:
     content
         The whole file.
     name
-        What errors call it.
+        Name of the file in errors.
 
     Raises
     ------

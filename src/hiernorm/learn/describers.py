@@ -1,4 +1,4 @@
-"""What can be evaluated: models of the package, networks in files, descriptors of OpenCV."""
+"""Describers of patches: models of the package, networks in files, descriptors of OpenCV."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class PatchDescriptors:
     descriptors
         Unit vectors ``(n, d)``.
     features
-        What they were before normalisation, or None for a hand-crafted descriptor.
+        The vectors before normalisation, or None for a hand-crafted descriptor.
     major, alpha
-        Of the normalisation, or None for a plain one.
+        Parameters of the normalisation, or None for a plain one.
     """
 
     descriptors: Float32Array
@@ -41,7 +41,7 @@ class PatchDescriptors:
 
 
 class Describer(Protocol):
-    """Something that describes patches."""
+    """A named function from patches to descriptors."""
 
     name: str
 
@@ -52,7 +52,7 @@ class Describer(Protocol):
 def load_describer(
     name: str, window: int = WINDOW, threads: int | None = None, progress: bool = False
 ) -> Describer:
-    """Return what describes patches under this name.
+    """Return the describer of this name.
 
     Parameters
     ----------
@@ -62,9 +62,9 @@ def load_describer(
         of an ``.onnx`` file or of a ``.safetensors`` file of ours (which needs torch); or
         ``"label=FILE"``, weights of a plain HardNet or TFeat.
     window
-        Of SIFT, in pixels.
+        Width of SIFT in pixels.
     threads, progress
-        Of the model.
+        Threads of the model, and whether it shows a progress bar.
 
     Examples
     --------
@@ -109,7 +109,7 @@ class _OpenCV:
 
 
 class _Plain:
-    """A plain network in torch, of ours or of others."""
+    """A plain network in torch."""
 
     def __init__(self, label: str, file: Path, threads: int | None) -> None:
         self.name = label

@@ -1,4 +1,4 @@
-"""Development scenes: FPR@95 of a network in training, on places that training never sees."""
+"""Development scenes: FPR@95 of a network in training, on scenes outside the training data."""
 
 from __future__ import annotations
 

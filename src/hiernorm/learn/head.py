@@ -19,7 +19,7 @@ CHUNK = 256
 
 @dataclass(frozen=True)
 class _CachedActivations:
-    """The training patches, all flipped and turned alike.
+    """One variant of the training patches, by one symmetry of the square.
 
     Activations before the last layer, float16 ``(n, 8192)``, and the teacher's descriptors.
     """
@@ -38,9 +38,9 @@ def train_head(network: PatchNetwork, train_set: PatchSet, settings: TrainingSet
     Parameters
     ----------
     network
-        With weights to start from.
+        The network with the weights to start from.
     train_set, settings
-        Of the run; ``settings.head_epochs`` passes are made over each view.
+        The run's patches and settings. Each variant is used in ``settings.head_epochs`` epochs.
     """
     if not isinstance(network, HNHardNet):
         raise ValueError(f"head_epochs is for HardNet, got {network.title}")

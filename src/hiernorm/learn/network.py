@@ -20,11 +20,11 @@ NORMS = ("hn", "l2")
 
 
 class PatchInput(nn.Module):
-    """What happens to a patch before the first convolution, in training as in deployment.
+    """The preparation of a patch before the first convolution, in training and in deployment.
 
     Patches of 64x64 are halved by the mean of every 2x2 pixels; then each patch loses its mean
-    and is divided by its standard deviation, as in kornia's HardNet. It is part of the network,
-    hence of its ONNX file: there is no second implementation to keep in step.
+    and is divided by its standard deviation, as in kornia's HardNet. The preparation is part of the
+    network and of its ONNX file: there is no second implementation.
 
     Parameters
     ----------
@@ -74,16 +74,16 @@ def make_normalization(norm: str, major: int, alpha: float) -> nn.Module:
 
 
 class PatchNetwork(nn.Module):
-    """What all networks share: patches in, features, then descriptors of a chosen norm.
+    """The base of all networks: from patches to features to descriptors of a chosen norm.
 
     Attributes
     ----------
     architecture
         One of :data:`ARCHITECTURES`.
     title
-        What errors call it.
+        Name in errors.
     norm, major, alpha
-        Of the normalisation: ``"hn"``, or ``"l2"`` for a plain network.
+        The normalisation, ``"hn"``, or ``"l2"`` for a plain network, and its parameters.
     """
 
     architecture: str
@@ -103,7 +103,7 @@ class PatchNetwork(nn.Module):
         raise NotImplementedError
 
     def complete_weights(self, weights: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Add what the files of others lack."""
+        """Add weights that the files of other authors lack."""
         return weights
 
     def forward(self, patches: Tensor) -> Tensor:
@@ -126,7 +126,7 @@ class HNHardNet(PatchNetwork, HardNet):
     Parameters
     ----------
     major, alpha
-        Of :class:`HierarchicalNorm`; unused with ``norm="l2"``.
+        Parameters of :class:`HierarchicalNorm`; unused with ``norm="l2"``.
     norm
         ``"hn"``, or ``"l2"`` for the plain baseline, which equals kornia's HardNet.
 
@@ -233,7 +233,7 @@ class HNTFeat(PatchNetwork):
         self.head.weight.copy_(turned.float()[:, :, None, None])
 
     def complete_weights(self, weights: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Add the identity as last layer to the weights of others, who have none."""
+        """Add the identity as last layer to weights of other authors, which lack it."""
         return {"head.weight": nn.init.dirac_(torch.empty(DIM, DIM, 1, 1)), **weights}
 
 

@@ -1,4 +1,4 @@
-"""The loss of a batch: as the settings ask, on descriptors, majors and a teacher's distances."""
+"""The loss of a batch, by the settings: on descriptors, majors and a teacher's distances."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from hiernorm.learn.settings import TrainingSettings
 
 
 class Objective:
-    """What a run minimises.
+    """The function that a run minimises.
 
     Parameters
     ----------
     settings
-        Of the run; the teachers that they name are loaded.
+        Settings of the run. The teachers that they name are loaded.
     """
 
     def __init__(self, settings: TrainingSettings) -> None:

@@ -34,7 +34,7 @@ def describe_opencv(patches: UInt8Array, name: str, window: int | None = None) -
     float32 ``(n, d)``, of unit length. Bits are mapped to -1 and 1 before: the Euclidean distance
     then orders pairs as the Hamming distance does.
     """
-    make, size = _recipe(name, window or WINDOWS[name])
+    make, size = _choose_extractor(name, window or WINDOWS[name])
     extractor = make()
     cv2 = import_extra("cv2", extra="vision")
     rows = []
@@ -51,8 +51,8 @@ def describe_opencv(patches: UInt8Array, name: str, window: int | None = None) -
     return units
 
 
-def _recipe(name: str, window: int) -> tuple[Callable[[], Any], float]:
-    """What makes the extractor, and the size of a keypoint for the window."""
+def _choose_extractor(name: str, window: int) -> tuple[Callable[[], Any], float]:
+    """Return a function that makes the extractor, and the keypoint size for the window."""
     contributed = getattr(import_extra("cv2", extra="vision"), "xfeatures2d", None)
     if contributed is None or not hasattr(contributed, "VGG_create"):
         raise ModuleNotFoundError(

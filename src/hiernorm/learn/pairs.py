@@ -9,7 +9,7 @@ import numpy as np
 from hiernorm.array_types import BoolArray, Int64Array
 
 MOST_PAIRS = 50_000
-"""Of each kind that :func:`make_pairs` makes; the largest official match files have as many."""
+"""Maximum pairs of each kind from :func:`make_pairs`: as in the largest official match files."""
 
 
 @dataclass(frozen=True)

@@ -144,7 +144,7 @@ class _FolderReader:
         self.names = frozenset(p.name for p in path.iterdir())
 
     def label(self, name: str) -> str:
-        """Return what errors call the file."""
+        """Return the file's name in errors."""
         return str(self._path / name)
 
     def read(self, name: str) -> bytes:
@@ -155,7 +155,7 @@ class _FolderReader:
 
 
 class _ZipReader:
-    """The files of a scene's zip, wherever in it they lie."""
+    """The files of a scene's zip, in any folder of it."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -167,7 +167,7 @@ class _ZipReader:
         self.names = frozenset(self._members)
 
     def label(self, name: str) -> str:
-        """Return what errors call the file."""
+        """Return the file's name in errors."""
         return f"{self._path}:{name}"
 
     def read(self, name: str) -> bytes:

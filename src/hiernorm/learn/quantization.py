@@ -1,4 +1,4 @@
-"""A network in 8 bits: half the time to describe a patch, half the size, for a little quality."""
+"""Quantisation of a network to 8 bits: half the time and size, for a little quality."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def quantize_onnx(content: bytes, patches: UInt8Array) -> bytes:
 
 
 def _reader(quantization: Any, patches: UInt8Array) -> Any:
-    """What hands patches to the calibration, batch by batch."""
+    """Return a reader that gives patches to the calibration, batch by batch."""
 
     class Reader(quantization.CalibrationDataReader):  # type: ignore[misc]
         def __init__(self) -> None:

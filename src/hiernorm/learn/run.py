@@ -1,4 +1,4 @@
-"""A training run in progress: all that a checkpoint holds."""
+"""A training run in progress: everything that its state file holds."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class TrainingRun:
     Attributes
     ----------
     settings, network, optimizer
-        What is trained, and how.
+        The settings, the network and its optimizer.
     epoch, step
-        What is done: whole epochs, and steps of the one in progress.
+        Epochs that are complete, and steps of the epoch in progress.
     sums
-        Of loss, distances and seconds over those steps.
+        Sums of loss, distances and seconds over those steps.
     history
         A record of each epoch.
     """
@@ -52,7 +52,7 @@ class TrainingRun:
 
     @classmethod
     def start(cls, settings: TrainingSettings, train_set: PatchSet) -> TrainingRun:
-        """Begin a run: weights as they are given, turned if that is asked for, or random."""
+        """Start a run: load or draw weights, rotate them and train the head if asked to."""
         torch.manual_seed(settings.seed)
         network = make_network(settings.architecture, settings.major, settings.alpha, settings.norm)
         if settings.init:
@@ -87,7 +87,7 @@ class TrainingRun:
 
     @property
     def done(self) -> bool:
-        """Whether the schedule is over, or the validation loss has not fallen for long."""
+        """Whether all epochs are done, or the patience is exhausted."""
         losses = [merit(e) for e in self.history]
         patience = self.settings.patience
         plateaued = patience > 0 and len(losses) - 1 - np.argmin([*losses, np.inf]) >= patience
@@ -126,9 +126,9 @@ class TrainingRun:
 
 
 def merit(record: dict[str, Any]) -> float:
-    """What decides between epochs, lower is better: FPR@95 on development scenes, or the loss.
+    """Return the criterion of the best epoch: FPR@95 on development scenes, or the loss.
 
-    Scenes count by the geometric mean, so that a hard one does not drown the others.
+    Lower is better. Scenes count by the geometric mean: a hard scene does not dominate the others.
 
     Examples
     --------
@@ -150,7 +150,7 @@ def _initialize(network: PatchNetwork) -> None:
 
 
 def _make_optimizer(settings: TrainingSettings, network: PatchNetwork) -> torch.optim.Adam:
-    """Return the optimizer of the recipe."""
+    """Return Adam with the learning rate of the settings."""
     return torch.optim.Adam(network.parameters(), lr=settings.learning_rate)
 
 

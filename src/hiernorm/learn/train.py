@@ -28,23 +28,23 @@ MODEL = "model.safetensors"
 LOG = "log.jsonl"
 
 SAVE_SECONDS = 180
-"""A run that is killed loses no more than this."""
+"""Seconds between saves: the most that a killed run loses."""
 
 
 class Reporter(Protocol):
-    """What hears of every step: a progress bar."""
+    """An observer of the training, such as a progress bar."""
 
     def step(self, run: TrainingRun, steps: int) -> None:
-        """Hear that a step is done, of so many in an epoch."""
+        """Called after each step; an epoch has ``steps``."""
 
     def epoch(self, run: TrainingRun) -> None:
-        """Hear that an epoch is done."""
+        """Called after each epoch."""
 
 
 def train_network(
     run: TrainingRun, sets: tuple[PatchSet, PatchSet], out: Path, reporter: Reporter
 ) -> bool:
-    """Train until the run is done; return False if Ctrl-C came first, its state saved.
+    """Train until the run is done; return False after Ctrl-C, with the state saved.
 
     Writes into ``out``: ``state.pth`` after every epoch and every few minutes,
     ``model.safetensors`` whenever the network is the best so far, and ``log.jsonl``. Best is the
@@ -59,7 +59,7 @@ def train_network(
     out
         A folder.
     reporter
-        Hears of every step.
+        Called after every step and epoch.
     """
     train_set, held_out = sets
     objective = Objective(run.settings)
@@ -98,10 +98,10 @@ def save(run: TrainingRun, out: Path, model: bool) -> None:
 
 
 def take_step(run: TrainingRun, train_set: PatchSet, objective: Objective, steps: int) -> None:
-    """Draw the next batch and learn from it."""
+    """Draw the next batch and take one step of the optimizer."""
     started = time.perf_counter()
     seed = np.random.SeedSequence([run.settings.seed, run.epoch, run.step])
-    torch.manual_seed(int(seed.generate_state(1)[0]))  # dropout, so that any step may resume
+    torch.manual_seed(int(seed.generate_state(1)[0]))  # dropout depends on the step alone
     for group in run.optimizer.param_groups:
         group["lr"] = learning_rate(run.settings, run.epoch + run.step / steps)
     batch = train_set.draw(run.settings, run.epoch, run.step)
@@ -135,7 +135,7 @@ def develop(run: TrainingRun, scenes: Sequence[DevelopmentScene]) -> dict[str, f
 
 
 def learning_rate(settings: TrainingSettings, epoch: float) -> float:
-    """Return the learning rate after so many epochs, the last of them in part.
+    """Return the learning rate after ``epoch`` epochs, which may be a fraction.
 
     Examples
     --------
@@ -158,7 +158,7 @@ def set_mode(network: PatchNetwork, settings: TrainingSettings) -> None:
 
 @contextmanager
 def catch_interrupts() -> Iterator[Callable[[], bool]]:
-    """Turn Ctrl-C into a question to ask between steps; a second one stops at once."""
+    """Yield a function that tells whether Ctrl-C came; a second Ctrl-C stops at once."""
     seen: list[int] = []
 
     def note(number: int, _: object) -> None:

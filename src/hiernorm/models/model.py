@@ -46,7 +46,7 @@ def load_model(name: str | Path, *, threads: int | None = None) -> Model:
         ``"hardnet"`` (plain), ``"hn16"`` (K=16, alpha=1/8, the recommended one), ``"hn8"`` (K=8,
         alpha=1/32), or the path of an ``.onnx`` file.
     threads
-        Of onnxruntime; by default as many as an index would use.
+        Threads of onnxruntime; by default as many as an index uses.
 
     Examples
     --------
@@ -81,18 +81,18 @@ class Model:
     content
         The bytes of an ONNX file as :func:`hiernorm.learn.export_network` writes it.
     name
-        What it is called, in errors too.
+        Name of the model, also in errors.
     threads
-        Of onnxruntime.
+        Threads of onnxruntime.
 
     Attributes
     ----------
     norm
         ``"hn"`` or ``"l2"``.
     major, alpha
-        Of an index for the descriptors; None for a plain model.
+        Parameters of an index for the descriptors; None for a plain model.
     digest
-        SHA-256 of the file: which model descriptors come from.
+        SHA-256 of the file, which identifies the model of descriptors.
     nbytes
         Size of the file.
     """
@@ -133,8 +133,8 @@ class Model:
         Parameters
         ----------
         patches
-            ``(n, 64, 64)`` or ``(n, 32, 32)``, grey: uint8, or floats of any range. Brightness and
-            contrast do not matter, they are taken out.
+            ``(n, 64, 64)`` or ``(n, 32, 32)``, grey: uint8, or floats of any range. The network
+            removes brightness and contrast.
         batch_size
             Patches at a time.
         progress

@@ -1,4 +1,4 @@
-"""The download of official scenes: fetched by pooch, checked against digests, or not there."""
+"""The download of official scenes by pooch, with a check of their digests."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class DownloadedArchive:
     file : Path
         The archive.
     digest : str
-        What it was compared with, ``md5:...`` or ``sha256:...``.
+        The digest that it was compared with, ``md5:...`` or ``sha256:...``.
     newly_pinned : bool
-        No digest was known: this one was pinned now, and later downloads are compared with it.
+        Whether no digest was known. Then this one is pinned for later downloads.
     """
 
     file: Path
@@ -53,15 +53,15 @@ def download(
 ) -> DownloadedArchive:
     """Fetch an archive into ``folder``, unless it is there and good.
 
-    The archive appears under its name only when it is complete and has passed its checks. What has
-    arrived of one that broke off stays as ``<scene>.zip.part`` for the next call.
+    The archive appears under its name only when it is complete and has passed its checks. The bytes
+    of an interrupted download stay as ``<scene>.zip.part`` for the next call.
 
     Raises
     ------
     TransferError
-        The file cannot be had, or broke off.
+        The server does not send the file, or the transfer was interrupted.
     DamagedArchiveError
-        What came is no zip of patches, or not the one that the digest says.
+        The file is no zip of patches, or its digest differs.
     """
     pooch = import_extra("pooch", "data")
     pooch.get_logger().setLevel("WARNING")

@@ -1,4 +1,4 @@
-"""The maker of scenes: keypoints of photos, seen again through homographies, light and noise."""
+"""Scenes from photos: keypoints, seen again in views with other geometry, light and noise."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from hiernorm.vision.patches import cut_patches, patch_corners
 from hiernorm.vision.photos import read_grey
 
 LEAST_SIDE = 96
-"""Smaller pictures hold no patch worth having."""
+"""Pixels of the shorter side; smaller photos are skipped."""
 
 LEAST_DISTANCE = 4.0
-"""Two points of a photo are at least this far apart, in sigmas of the finer one: closer ones
-look so alike that to call their patches different would be wrong."""
+"""Least distance of two points of a photo, in sigmas of the finer one. Closer points look nearly
+the same: their patches would be wrong as non-matching pairs."""
 
 
 @dataclass(frozen=True)
 class SceneSettings:
-    """What a scene is made with.
+    """Settings of a scene that is rendered from photos.
 
     Attributes
     ----------
     points : int
-        Points per photo at most: the strongest keypoints that lie apart from each other.
+        Maximum points per photo: the strongest keypoints that lie apart from each other.
     views : int
-        Views of each point at most; a view in which its patch would leave the photo is left out.
+        Maximum views per point. A view is left out if its patch would leave the photo.
     pairs : int
-        Matching pairs in the match file at most, and as many non-matching ones.
+        Maximum matching pairs in the match file. There are as many non-matching pairs.
     seed : int
-        Seed of everything that is drawn.
+        Seed of the random choices.
     variation : Variation
         How much views and frames vary.
     """
@@ -57,7 +57,7 @@ class SceneSettings:
 
 @dataclass(frozen=True)
 class SceneSummary:
-    """What a scene consists of."""
+    """The numbers of photos, points and patches of a scene."""
 
     photos: int
     points: int
@@ -116,7 +116,7 @@ def _see_points(
     """Patches, image numbers and frames of each point of a photo, in the order of the points."""
     if min(photo.shape) < LEAST_SIDE:
         return []
-    # A photo's own stream: what it yields does not depend on the photos before it.
+    # Each photo has its own random stream: its views do not depend on the photos before it.
     rng = np.random.default_rng([settings.seed, number])
     points = _choose_points(photo, settings.points)
     seen: list[tuple[UInt8Array, Frames]] = []

@@ -1,4 +1,4 @@
-"""The maker of scenes from photos of one place: points are what several photos agree on."""
+"""Scenes from photos of one place: points are tracks of matched keypoints."""
 
 from __future__ import annotations
 
@@ -30,33 +30,33 @@ from hiernorm.vision.patches import SIZE, cut_patches, patch_corners
 from hiernorm.vision.photos import read_grey
 
 LEAST_INLIERS = 30
-"""Photos that agree on fewer matches may agree by chance: they are taken not to overlap."""
+"""Two photos with fewer inliers may agree by chance: they are taken not to overlap."""
 
 
 @dataclass(frozen=True)
 class TrackSettings:
-    """What a scene of real views is made with.
+    """Settings of a scene of matched photos.
 
     Attributes
     ----------
     descriptor : str
-        What keypoints are matched by: ``"sift"``, so that points do not depend on the network
-        that is to be trained or judged on them, or a model that ships with the package.
+        Descriptor that keypoints are matched by: ``"sift"`` or a model that ships with the package.
+        With ``"sift"`` the points do not depend on the network to train or to evaluate.
     keypoints : int
-        Keypoints per photo at most, the strongest.
+        Maximum keypoints per photo, the strongest.
     partners : int
-        Each photo is matched with so many others, those whose descriptors are nearest; 0 matches
+        Number of photos to match each photo with: those whose descriptors are nearest. 0 matches
         every two photos.
     longest_side : int
-        Larger photos are searched for keypoints at this many pixels.
+        Larger photos are reduced to this many pixels for the detection of keypoints.
     ratio : float
         Largest ratio of the distances to the nearest and the second nearest keypoint.
     geometry : str
-        What the matches of two photos must agree on: one of
-        :data:`hiernorm.vision.geometry.GEOMETRIES`. A homography, where it explains nearly as
-        much, lets fewer wrong matches pass than epipolar lines do, but only points of the plane.
+        Geometry that the matches of two photos must agree with: one of
+        :data:`hiernorm.vision.geometry.GEOMETRIES`. A homography admits fewer wrong matches than
+        epipolar lines do, but only points of one plane.
     threshold : float
-        How many pixels a match may be off.
+        Maximum error of a match in pixels.
     pairs, seed, variation
         As in :class:`hiernorm.learn.scenes.maker.SceneSettings`. Only the noise of the detector
         is taken from the variation.
@@ -90,7 +90,7 @@ def make_matched_scene(
     *,
     on_step: Callable[[str, int, int], None] = lambda what, done, total: None,
 ) -> SceneSummary:
-    """Make a scene in the UBC format from photos of one place, without any made view.
+    """Make a scene in the UBC format from photos of one place, without rendered views.
 
     Every photo is described and matched with its partners. Matches of two photos must agree with
     one geometry. They are joined into points that two or more photos see.
@@ -104,7 +104,7 @@ def make_matched_scene(
     settings
         Numbers of keypoints and pairs, thresholds, the seed.
     on_step
-        Called with what was done, how many of it and of how many.
+        Called with the name of a step, the number done and the total.
     """
     settings = settings or TrackSettings()
     describe = _make_describer(settings)
@@ -145,7 +145,7 @@ def _find_tracks(
     settings: TrackSettings,
     on_step: Callable[[str, int, int], None],
 ) -> list[Int64Array]:
-    """Match photos with their partners, keep what agrees, join it."""
+    """Match photos with their partners, keep the inliers, link them to tracks."""
     frames = [one.frames for one in described]
     sets = [DescriptorSet(one.descriptors) for one in described]
     couples = choose_partners([one.rows for one in sets], settings.partners)

@@ -1,4 +1,4 @@
-"""The writer of scenes: mosaics of patches with their lists, into a folder or a zip, or nothing."""
+"""The writer of scenes: mosaics of patches and their lists, in a folder or a zip."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from hiernorm.learn.phototour import GRID, PATCH
 from hiernorm.vision.frames import Frames
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
-"""Date of every file in a zip: the bytes of a scene must not tell when it was made."""
+"""Date of every file in a zip: the bytes of a scene must not depend on the time."""
 
 
 class SceneWriter:
     """Writes a scene patch by patch; the scene appears when it is complete, or not at all.
 
-    A scene is made beside its final place and renamed at the end. After an error nothing is left.
+    A scene is written beside its final path and renamed at the end. After an error nothing is left.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ class SceneWriter:
 
 
 class _FileWriter(Protocol):
-    """Where the files of a scene go."""
+    """The destination of a scene's files."""
 
     def write(self, name: str, content: bytes) -> None:
         """Write one file."""
