@@ -17,7 +17,7 @@ from hiernorm.learn.batches import augment_all
 from hiernorm.learn.checkpoint import load_network, save_weights
 from hiernorm.learn.describers import Describer, load_describer
 from hiernorm.learn.phototour import PhotoTour
-from hiernorm.learn.settings import Settings
+from hiernorm.learn.settings import TrainingSettings
 from hiernorm.reference import Float32Array
 from hiernorm.vision.keypoints import detect
 from hiernorm.vision.patches import WINDOW, cut_patches
@@ -32,7 +32,7 @@ SYMMETRIES = range(1, 8)
 SPARE = 1.1
 """Photos are asked for so many times the patches that are needed, as some have fewer keypoints."""
 
-AS_TURNED = Settings(data=("",), augment=("turns", "flips"))
+AS_TURNED = TrainingSettings(data=("",), augment=("turns", "flips"))
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from experiments.harness.vectors import bound_share
 from experiments.reproduce.findings import Claim, Findings, count, judge, load_paper
 from experiments.reproduce.pictures import DPI, GREY, put_legend_below
 from experiments.reproduce.work import Part, Run, Work, describe_database, measure_phase2
-from hiernorm.learn.describers import Description
-from hiernorm.learn.evaluate import judge_description
+from hiernorm.learn.describers import PatchDescriptors
+from hiernorm.learn.evaluate import evaluate_descriptors
 from hiernorm.learn.pictures import make_figure
 from hiernorm.rotation import fit_rotation, unit_rows
 
@@ -67,8 +67,8 @@ def _measure_rotation(work: Work, name: str) -> Result:
     energy = np.square(views).mean(axis=0)
     rows = []
     for major in MAJORS:
-        cut = Description(unit_rows(views[:, :major]).astype(np.float32))
-        quality = judge_description(scene, f"PCA-{major}", cut, size.rounds, work.options.seed)
+        cut = PatchDescriptors(unit_rows(views[:, :major]).astype(np.float32))
+        quality = evaluate_descriptors(scene, f"PCA-{major}", cut, size.rounds, work.options.seed)
         index = hiernorm.Index(data.entries.shape[1], major=major, cells=False)
         index.add(data.entries)
         certificate = index.search(queries, 1, threads=1, batch_size=1).certificate

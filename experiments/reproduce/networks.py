@@ -18,13 +18,13 @@ from experiments.reproduce.options import Options
 from hiernorm._files import write_atomically
 from hiernorm.learn.batches import load_sets
 from hiernorm.learn.checkpoint import load_network, save_weights
-from hiernorm.learn.describers import Description
+from hiernorm.learn.describers import PatchDescriptors
 from hiernorm.learn.network import PatchNetwork
 from hiernorm.learn.phototour import PhotoTour
 from hiernorm.learn.plain import load_plain
 from hiernorm.learn.rotate import RIDGE, separating_directions
-from hiernorm.learn.run import STATE, Run
-from hiernorm.learn.settings import Settings
+from hiernorm.learn.run import STATE, TrainingRun
+from hiernorm.learn.settings import TrainingSettings
 from hiernorm.learn.train import LOG, MODEL, train_network
 from hiernorm.normalize import normalize
 from hiernorm.reference import Float32Array, Float64Array, canonical_norm
@@ -51,16 +51,16 @@ class Variant:
     point: Point | None
     turn: Float64Array | None = None
 
-    def describe(self, features: Float32Array) -> Description:
+    def describe(self, features: Float32Array) -> PatchDescriptors:
         """Turn and normalise features ``(n, 128)`` of the backbone."""
         if self.turn is not None:
             features = (features.astype(np.float64) @ self.turn.T).astype(np.float32)
         if self.point is None:
             norms = canonical_norm(features)[:, np.newaxis]
             units = (features.astype(np.float64) / np.maximum(norms, 1e-12)).astype(np.float32)
-            return Description(units, features)
+            return PatchDescriptors(units, features)
         major, alpha = self.point
-        return Description(normalize(features, major, alpha), features, major, alpha)
+        return PatchDescriptors(normalize(features, major, alpha), features, major, alpha)
 
 
 TUNED: dict[str, Any] = {
@@ -145,7 +145,7 @@ class Variants:
     def _train(self, name: str, point: Point, changes: dict[str, Any]) -> Variant:
         major, alpha = point
         out = self._folder / name.replace("/", "_")
-        settings = Settings(
+        settings = TrainingSettings(
             data=(str(self._options.data / self._options.train),),
             architecture=load_network(self.plain.backbone.weights).architecture,
             major=major,
@@ -158,9 +158,9 @@ class Variants:
         torch.set_num_threads(self._options.threads)
         sets = load_sets(settings)
         if self._options.force or not (out / STATE).exists():
-            run = Run.start(settings, sets[0])
+            run = TrainingRun.start(settings, sets[0])
         else:
-            run = Run.load(out)
+            run = TrainingRun.load(out)
             # The report's folder may have moved; all else must be as it would be now.
             moved = {name: getattr(settings, name) for name in ("data", "init", "teacher")}
             if replace(run.settings, **moved) != settings:
@@ -205,11 +205,11 @@ class _Teller:
         self._name = name
         self._say = say
 
-    def step(self, run: Run, steps: int) -> None:
+    def step(self, run: TrainingRun, steps: int) -> None:
         """Tell of a step."""
         epochs = run.settings.total_epochs
         doing = f"epoch {run.epoch + 1} of at most {epochs}, step {run.step:,} of {steps:,}"
         self._say(f"training {self._name}: {doing}")
 
-    def epoch(self, run: Run) -> None:
+    def epoch(self, run: TrainingRun) -> None:
         """Hear of an epoch; its log has it."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from experiments.harness.timing import Effort
 from hiernorm.learn.scenes.embedded import embedded_photos
-from hiernorm.learn.scenes.maker import Recipe, make_scene
+from hiernorm.learn.scenes.maker import SceneSettings, make_scene
 
 RECIPES = ("paper", "turned", "tuned")
 """How HN variants are made from the baseline.
@@ -25,7 +25,7 @@ BASELINE = "hardnet"
 SMOKE_SCENES = ("one", "two", "three")
 """Names: one to train on, two to test on."""
 
-SCENE_RECIPE = Recipe(points=30, views=4, pairs=400)
+SCENE_SETTINGS = SceneSettings(points=30, views=4, pairs=400)
 
 
 @dataclass(frozen=True)
@@ -207,4 +207,4 @@ def make_scenes(root: Path) -> None:
         for photo in chosen:
             shutil.copyfile(photo, folder / photo.name)
         if not (root / f"{scene}.zip").exists():
-            make_scene(chosen, root / f"{scene}.zip", SCENE_RECIPE)
+            make_scene(chosen, root / f"{scene}.zip", SCENE_SETTINGS)

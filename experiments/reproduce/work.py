@@ -17,7 +17,7 @@ from experiments.reproduce.findings import EXPERIMENT
 from experiments.reproduce.networks import Variant, Variants
 from experiments.reproduce.options import Options
 from hiernorm.learn.evaluate import Result as Quality
-from hiernorm.learn.evaluate import judge_description
+from hiernorm.learn.evaluate import evaluate_descriptors
 from hiernorm.reference import Float32Array
 
 
@@ -54,7 +54,7 @@ class Work:
         """FPR@95 of a variant on a scene, with its interval, curve and energy."""
         found = variant.describe(self.databases.scene_features(scene, variant.backbone))
         rounds, seed = self.options.size.rounds, self.options.seed
-        return judge_description(self.databases.scene(scene), variant.name, found, rounds, seed)
+        return evaluate_descriptors(self.databases.scene(scene), variant.name, found, rounds, seed)
 
 
 @dataclass(frozen=True)

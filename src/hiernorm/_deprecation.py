@@ -23,8 +23,12 @@ def _warn(old: str, new: str, stacklevel: int = 3) -> None:
     warnings.warn(f"{old} is now called {new}", DeprecationWarning, stacklevel=stacklevel)
 
 
-def renamed_names(module: str, names: Mapping[str, str]) -> Callable[[str], Any]:
+def renamed_names(
+    module: str, names: Mapping[str, str], stacklevel: int = 3
+) -> Callable[[str], Any]:
     """The ``__getattr__`` of a module whose former ``names`` map to ``module:name``.
+
+    ``stacklevel`` is 4 where the module's own ``__getattr__`` calls what this returns.
 
     Examples
     --------
@@ -39,7 +43,7 @@ def renamed_names(module: str, names: Mapping[str, str]) -> Callable[[str], Any]
         if name not in names:
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
         home, new = names[name].split(":")
-        _warn(f"{module}.{name}", f"{home}.{new}")
+        _warn(f"{module}.{name}", f"{home}.{new}", stacklevel)
         return getattr(importlib.import_module(home), new)
 
     return find

@@ -29,15 +29,15 @@ from hiernorm.demo.page import render_page
 from hiernorm.demo.pipeline import K, run_demo, split_views
 from hiernorm.learn.phototour import PhotoTour
 from hiernorm.learn.scenes.embedded import embedded_photos
-from hiernorm.learn.scenes.maker import Recipe, make_scene
+from hiernorm.learn.scenes.maker import SceneSettings, make_scene
 
 PHOTOS = embedded_photos()[2:5]
-RECIPE = Recipe(points=40, views=5)
+SETTINGS = SceneSettings(points=40, views=5)
 
 
 @pytest.fixture(scope="module")
 def result():
-    return run_demo(PHOTOS, hiernorm.load_model("hn16"), RECIPE)
+    return run_demo(PHOTOS, hiernorm.load_model("hn16"), SETTINGS)
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +84,7 @@ def test_every_point_is_searched_and_its_other_views_are_stored(result):
 
 
 def test_answers_are_those_of_a_search_by_hand(result, tmp_path):
-    make_scene(PHOTOS, tmp_path / "scene", RECIPE)
+    make_scene(PHOTOS, tmp_path / "scene", SETTINGS)
     scene = PhotoTour(tmp_path, "scene")
     rows = hiernorm.load_model("hn16").describe(scene.patches).astype(np.float64)
     stored, asked = split_views(scene.points)

@@ -44,6 +44,17 @@ def test_looking_at_a_former_module_warns_nobody(monkeypatch) -> None:
         ("hiernorm.distributed.answers:Missing", "hiernorm.distributed:MissingShards"),
         ("hiernorm.distributed.building:build", "hiernorm.distributed:build"),
         ("hiernorm.explore.answers:Explorer", "hiernorm.explore.explorer:Explorer"),
+        ("hiernorm.learn:Description", "hiernorm.learn:PatchDescriptors"),
+        ("hiernorm.learn:Run", "hiernorm.learn:TrainingRun"),
+        ("hiernorm.learn:Settings", "hiernorm.learn:TrainingSettings"),
+        ("hiernorm.learn.describers:Description", "hiernorm.learn:PatchDescriptors"),
+        ("hiernorm.learn.run:Run", "hiernorm.learn:TrainingRun"),
+        ("hiernorm.learn.scenes.maker:Recipe", "hiernorm.learn.scenes.maker:SceneSettings"),
+        (
+            "hiernorm.learn.scenes.matched:TrackRecipe",
+            "hiernorm.learn.scenes.matched:TrackSettings",
+        ),
+        ("hiernorm.learn.settings:Settings", "hiernorm.learn:TrainingSettings"),
         ("hiernorm.vision:Agreement", "hiernorm.vision:TwoViewGeometry"),
         ("hiernorm.vision:Description", "hiernorm.vision:PhotoFeatures"),
         ("hiernorm.vision:Pairing", "hiernorm.vision:PhotoMatch"),
@@ -62,8 +73,9 @@ def test_looking_at_a_former_module_warns_nobody(monkeypatch) -> None:
 def test_former_names_are_the_same_objects(old: str, new: str) -> None:
     current = find(new)
     module, name = old.split(":")
-    with pytest.warns(DeprecationWarning, match=f"{module}.{name} is now called "):
+    with pytest.warns(DeprecationWarning, match=f"{module}.{name} is now called ") as caught:
         assert find(old) is current
+    assert caught[0].filename == __file__  # where the former name is used
 
 
 def find(name: str) -> object:
@@ -84,3 +96,13 @@ def test_former_attributes_and_keywords_give_the_same_values(tmp_path) -> None:
     expected = "the parameter recipe of describe_photo is now called settings"
     with pytest.warns(DeprecationWarning, match=expected), pytest.raises(FileNotFoundError):
         vision.describe_photo(tmp_path / "none.jpg", recipe=settings)
+
+
+def test_scenes_are_made_with_the_former_keyword(tmp_path) -> None:
+    from hiernorm.learn.scenes.maker import SceneSettings, make_scene
+    from hiernorm.learn.scenes.matched import TrackSettings, make_matched_scene
+
+    for make, settings in ((make_scene, SceneSettings()), (make_matched_scene, TrackSettings())):
+        expected = f"the parameter recipe of {make.__name__} is now called settings"
+        with pytest.warns(DeprecationWarning, match=expected), pytest.raises(FileNotFoundError):
+            make([tmp_path / "none.jpg"], tmp_path / "out.zip", recipe=settings)

@@ -12,7 +12,13 @@ pytest.importorskip("torch", reason="needs hiernorm[train]")
 import torch
 from safetensors.torch import save_file
 
-from hiernorm.learn import Settings, load_describer, load_network, load_weights, save_weights
+from hiernorm.learn import (
+    TrainingSettings,
+    load_describer,
+    load_network,
+    load_weights,
+    save_weights,
+)
 from hiernorm.learn.checkpoint import mean_weights, set_weights
 from hiernorm.learn.export import encode_onnx
 from hiernorm.learn.losses import distillation_loss, second_order_loss
@@ -91,16 +97,16 @@ def test_weights_of_others_are_told_apart_by_their_names(tmp_path: Path) -> None
 
 
 def test_training_from_hardtfeats_weights_starts_with_the_identity(tmp_path: Path) -> None:
-    from hiernorm.learn.run import Run
+    from hiernorm.learn.run import TrainingRun
 
     torch.manual_seed(0)
     theirs = {n: t for n, t in HNTFeat().state_dict().items() if not n.startswith("head")}
     save_file(theirs, tmp_path / "weights.safetensors")
     assert set(load_weights(tmp_path / "weights.safetensors")) == set(theirs)
-    settings = Settings(
+    settings = TrainingSettings(
         data=("x",), architecture="tfeat", init=str(tmp_path / "weights.safetensors"), norm="l2"
     )
-    network = Run.start(settings, None).network  # type: ignore[arg-type]
+    network = TrainingRun.start(settings, None).network  # type: ignore[arg-type]
     assert torch.equal(network.head.weight[:, :, 0, 0], torch.eye(128))
     assert torch.equal(network.features[0].weight, theirs["features.0.weight"])
 
@@ -125,17 +131,17 @@ def test_second_order_loss_compares_distances_among_rows() -> None:
 
 
 def test_a_run_starts_from_the_mean_of_several_networks(tmp_path: Path) -> None:
-    from hiernorm.learn.run import Run
+    from hiernorm.learn.run import TrainingRun
 
     files = []
     for seed in range(2):
         torch.manual_seed(seed)
         files.append(tmp_path / f"{seed}.safetensors")
         save_weights(files[-1], HNTFeat(norm="l2"))
-    settings = Settings(
+    settings = TrainingSettings(
         data=("x",), architecture="tfeat", norm="l2", init=tuple(str(file) for file in files)
     )
-    mean = Run.start(settings, None).network.state_dict()  # type: ignore[arg-type]
+    mean = TrainingRun.start(settings, None).network.state_dict()  # type: ignore[arg-type]
     for name, tensor in mean.items():
         first, second = (load_weights(file)[name] for file in files)
         torch.testing.assert_close(tensor, (first + second) / 2)

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch.nn import TripletMarginLoss
 
-from hiernorm.learn import Settings
+from hiernorm.learn import TrainingSettings
 from hiernorm.learn.batches import augment_groups
 from hiernorm.learn.losses import compare_hardest, compare_random, ranking_loss
 
@@ -49,13 +49,13 @@ def test_augmentation_turns_a_row_alike_and_shifts_each_patch() -> None:
     patch = np.arange(64 * 64, dtype=np.uint16).reshape(64, 64).astype(np.uint8)
     group = np.stack([patch] * 200)
     rng = np.random.default_rng(0)
-    settings = Settings(data=("x",), augment=("flips", "turns"))
+    settings = TrainingSettings(data=("x",), augment=("flips", "turns"))
     a, b = augment_groups([group, group], settings, rng)
     np.testing.assert_array_equal(a, b)
     variants = {x.tobytes() for x in a}
     square = [np.rot90(f, k) for f in (patch, patch[:, ::-1]) for k in range(4)]
     assert variants == {np.ascontiguousarray(x).tobytes() for x in square}
-    a, b = augment_groups([group, group], Settings(data=("x",), augment=("shifts",)), rng)
+    a, b = augment_groups([group, group], TrainingSettings(data=("x",), augment=("shifts",)), rng)
     assert not np.array_equal(a, b)
     centres = {(int(x[32, 32])) for x in a}
     near = {int(patch[32 + dy, 32 + dx]) for dy in range(-2, 3) for dx in range(-2, 3)}

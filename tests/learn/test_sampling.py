@@ -11,7 +11,7 @@ from click.testing import CliRunner
 pytest.importorskip("torch", reason="needs hiernorm[train]")
 
 from hiernorm.cli.app import app
-from hiernorm.learn import PatchSet, PhotoTour, Settings
+from hiernorm.learn import PatchSet, PhotoTour, TrainingSettings
 from hiernorm.learn.augmentation import change_light, disturb_frames
 from hiernorm.learn.development import DevelopmentScene, load_development
 from hiernorm.learn.measures import compute_roc, pair_distances
@@ -29,7 +29,7 @@ def set_of_places(*points: int) -> tuple[PatchSet, np.ndarray]:
 
 def test_a_batch_has_as_many_points_of_each_scene_and_none_twice() -> None:
     patches, owners = set_of_places(40, 10, 90)
-    settings = Settings(data=("x",), sampling="points", batch=24)
+    settings = TrainingSettings(data=("x",), sampling="points", batch=24)
     for step in range(20):
         anchor, positive, _ = patches.draw_rows(settings, 0, step)
         drawn = patches.points[anchor]
@@ -41,7 +41,7 @@ def test_a_batch_has_as_many_points_of_each_scene_and_none_twice() -> None:
 
 def test_a_batch_has_no_more_scenes_than_asked_for_and_all_come_in_turn() -> None:
     patches, owners = set_of_places(40, 10, 90)
-    settings = Settings(data=("x",), sampling="points", batch=20, places_per_batch=2)
+    settings = TrainingSettings(data=("x",), sampling="points", batch=20, places_per_batch=2)
     drawn = [owners[patches.points[patches.draw_rows(settings, 0, i)[0]]] for i in range(60)]
     assert all(len(np.unique(places)) == 2 for places in drawn)
     shares = np.bincount(np.concatenate(drawn))
@@ -80,7 +80,7 @@ def test_development_scenes_give_the_fpr95_of_their_pairs(tmp_path: Path) -> Non
 def test_development_scenes_keep_whole_points(tmp_path: Path) -> None:
     scene = PhotoTour.open(write_scene(tmp_path / "tiny", points=24, views=4))
     assert len(DevelopmentScene(scene, most=40)._patches) == 36
-    assert load_development(Settings(data=("x",))) == []
+    assert load_development(TrainingSettings(data=("x",))) == []
 
 
 def test_the_command_judges_epochs_by_a_development_scene(tmp_path: Path) -> None:

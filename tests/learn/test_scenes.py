@@ -24,13 +24,13 @@ from click.testing import CliRunner
 from hiernorm.cli.app import app
 from hiernorm.learn.phototour import PhotoTour
 from hiernorm.learn.scenes.embedded import embedded_photos
-from hiernorm.learn.scenes.maker import Recipe, make_scene
+from hiernorm.learn.scenes.maker import SceneSettings, make_scene
 from hiernorm.learn.scenes.views import Variation, draw_view, jitter, transport
 from hiernorm.learn.scenes.writer import SceneWriter
 from hiernorm.vision import Frames, cut_patches, read_grey
 from paths import ROOT
 
-TINY = Recipe(points=30, views=4, pairs=200)
+TINY = SceneSettings(points=30, views=4, pairs=200)
 COMMAND = [sys.executable, "-c", "from hiernorm.cli import main; main()"]
 PHOTOS = embedded_photos()[4:6]
 
@@ -130,7 +130,7 @@ def test_a_run_of_its_own_gives_the_same_bytes(tmp_path, scene):
 
 
 def test_another_seed_gives_another_scene(tmp_path, scene):
-    make_scene(PHOTOS, tmp_path / "other", Recipe(points=30, views=4, pairs=200, seed=1))
+    make_scene(PHOTOS, tmp_path / "other", SceneSettings(points=30, views=4, pairs=200, seed=1))
     ours, other = read_scene(scene[1]), read_scene(tmp_path / "other")
     assert not np.array_equal(ours[0][:256], other[0][:256])
 
@@ -224,7 +224,7 @@ def test_photos_without_points_are_an_error_and_nothing_is_left(tmp_path):
 )
 def test_impossible_recipes_are_refused(setting, reason):
     with pytest.raises(ValueError, match=reason):
-        Recipe(**setting)
+        SceneSettings(**setting)
 
 
 def write(out: Path, *points: tuple) -> None:

@@ -17,14 +17,14 @@ import cv2
 from hiernorm.cli.app import app
 from hiernorm.learn.phototour import PhotoTour
 from hiernorm.learn.scenes.embedded import embedded_photos
-from hiernorm.learn.scenes.matched import TrackRecipe, make_matched_scene
+from hiernorm.learn.scenes.matched import TrackSettings, make_matched_scene
 from hiernorm.learn.scenes.tracks import keep_apart, link_matches
 from hiernorm.learn.scenes.views import Variation, draw_view
 from hiernorm.vision.frames import Frames
 from hiernorm.vision.photos import read_grey
 
 VIEWS = 3
-RECIPE = TrackRecipe(keypoints=400, pairs=500)
+SETTINGS = TrackSettings(keypoints=400, pairs=500)
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Path], list[np
 def scene(place: tuple[list[Path], list[np.ndarray]], tmp_path_factory: pytest.TempPathFactory):
     """The scene that is made of them."""
     out = tmp_path_factory.mktemp("scene") / "place.zip"
-    made = make_matched_scene(place[0], out, RECIPE)
+    made = make_matched_scene(place[0], out, SETTINGS)
     return made, PhotoTour.open(out)
 
 
@@ -73,14 +73,14 @@ def test_patches_of_a_point_show_the_same_place(place, scene) -> None:
 
 def test_the_same_photos_give_the_same_bytes(place, scene, tmp_path: Path) -> None:
     again = tmp_path / "place.zip"
-    make_matched_scene(place[0], again, RECIPE)
+    make_matched_scene(place[0], again, SETTINGS)
     np.testing.assert_array_equal(PhotoTour.open(again).patches, scene[1].patches)
     np.testing.assert_array_equal(PhotoTour.open(again).interest, scene[1].interest)
 
 
 def test_photos_of_different_places_have_no_point_in_common(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="found 0 in 2 photos"):
-        make_matched_scene(embedded_photos()[4:6], tmp_path / "none.zip", RECIPE)
+        make_matched_scene(embedded_photos()[4:6], tmp_path / "none.zip", SETTINGS)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -115,7 +115,7 @@ def test_tracks_keep_apart_in_every_photo() -> None:
 @pytest.mark.parametrize("bad", [{"keypoints": 0}, {"ratio": 0.0}, {"ratio": 1.5}, {"pairs": 0}])
 def test_recipes_that_make_no_sense_are_refused(bad: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=next(iter(bad))):
-        TrackRecipe(**bad)
+        TrackSettings(**bad)
 
 
 def test_the_command_wants_photos_for_tracks(tmp_path: Path) -> None:

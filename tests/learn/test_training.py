@@ -21,8 +21,8 @@ from hiernorm._files import write_atomically
 from hiernorm.cli.app import app
 from hiernorm.learn import (
     PatchSet,
-    Run,
-    Settings,
+    TrainingRun,
+    TrainingSettings,
     load_network,
     load_sets,
     load_weights,
@@ -55,26 +55,26 @@ class Quiet:
         self.losses: list[float] = []
         self._left = interrupt_after
 
-    def step(self, run: Run, steps: int) -> None:
+    def step(self, run: TrainingRun, steps: int) -> None:
         self.losses.append(run.means()["loss"])
         self._left -= 1
         if self._left == 0:
             os.kill(os.getpid(), signal.SIGINT)
 
-    def epoch(self, run: Run) -> None:
+    def epoch(self, run: TrainingRun) -> None:
         pass
 
 
-def settings_for(scene: Path, **changes: Any) -> Settings:
+def settings_for(scene: Path, **changes: Any) -> TrainingSettings:
     """A run of seconds."""
     base: dict[str, Any] = {"epochs": 2, "batch": 16, "learning_rate": 1e-3, "validation": 0.25}
-    return Settings(data=(str(scene),), **base | changes)
+    return TrainingSettings(data=(str(scene),), **base | changes)
 
 
-def train_fully(settings: Settings, out: Path) -> Run:
+def train_fully(settings: TrainingSettings, out: Path) -> TrainingRun:
     """Train from the start to the end."""
     sets = load_sets(settings)
-    run = Run.start(settings, sets[0])
+    run = TrainingRun.start(settings, sets[0])
     assert train_network(run, sets, out, Quiet())
     return run
 
@@ -122,9 +122,9 @@ def test_an_interrupted_run_ends_as_an_unbroken_one(
     sets = load_sets(settings)
     steps = sets[0].steps(settings.batch)
     assert steps == 4  # stops lie within an epoch, at its end, and in the next
-    broken = Run.start(settings, sets[0])
+    broken = TrainingRun.start(settings, sets[0])
     assert not train_network(broken, sets, tmp_path / "broken", Quiet(stop_after))
-    resumed = Run.load(tmp_path / "broken")
+    resumed = TrainingRun.load(tmp_path / "broken")
     assert (resumed.epoch, resumed.step) in ((0, 3), (0, 4), (1, 2))
     assert train_network(resumed, sets, tmp_path / "broken", Quiet())
     for name, value in whole.network.state_dict().items():
@@ -158,7 +158,7 @@ def test_a_killed_run_resumes_from_its_last_epoch(scene: Path, tmp_path: Path) -
     resume = ["train", "--resume", "--threads", "1", "--out", str(killed), "--json"]
     result = CliRunner().invoke(app, resume)
     assert result.exit_code == 0, result.output
-    state = Run.load(killed)
+    state = TrainingRun.load(killed)
     best = min(state.history, key=lambda record: record["validation_loss"])
     told = {"model": str(killed / MODEL), "epochs": 2, "best": best}
     assert json.loads(result.stdout.splitlines()[-1]) == told
@@ -242,17 +242,17 @@ def test_batches_pair_patches_of_a_point_and_hold_points_out(scene: Path) -> Non
 
 def test_learning_rate_falls_as_told() -> None:
     for decay, middle in (("none", 1.0), ("linear", 0.5), ("cosine", 0.5)):
-        settings = Settings(data=("x",), decay=decay, learning_rate=1.0, epochs=10)
+        settings = TrainingSettings(data=("x",), decay=decay, learning_rate=1.0, epochs=10)
         assert learning_rate(settings, 0) == 1
         assert learning_rate(settings, 5) == pytest.approx(middle)
 
 
 def test_the_papers_recipe_is_the_default() -> None:
-    settings = Settings(data=("notredame",))
+    settings = TrainingSettings(data=("notredame",))
     assert (settings.loss, settings.margin, settings.learning_rate) == ("triplet", 1.0, 1e-4)
     assert (settings.batch, settings.total_epochs, settings.major) == (32, 30, 16)
-    assert Settings(data=("notredame",), major=8).total_epochs == 10
-    assert Settings.from_json(settings.to_json()) == settings
+    assert TrainingSettings(data=("notredame",), major=8).total_epochs == 10
+    assert TrainingSettings.from_json(settings.to_json()) == settings
 
 
 @pytest.mark.parametrize(
@@ -273,7 +273,7 @@ def test_the_papers_recipe_is_the_default() -> None:
 )
 def test_impossible_settings_are_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        Settings(**{"data": ("x",), **changes})
+        TrainingSettings(**{"data": ("x",), **changes})
 
 
 def test_files_are_written_whole_or_not_at_all(
@@ -294,10 +294,10 @@ def test_files_are_written_whole_or_not_at_all(
 def test_bad_states_and_data_have_their_errors(scene: Path, tmp_path: Path) -> None:
     (tmp_path / STATE).write_bytes(b"no state")
     with pytest.raises(ValueError, match="is no complete torch checkpoint"):
-        Run.load(tmp_path)
+        TrainingRun.load(tmp_path)
     torch.save({"epoch": 1}, tmp_path / STATE)
     with pytest.raises(ValueError, match="is no training state: it has no"):
-        Run.load(tmp_path)
+        TrainingRun.load(tmp_path)
     with pytest.raises(ValueError, match="two points with two patches each, got 0 of 3 patches"):
         PatchSet(np.zeros((3, 64, 64), np.uint8), np.arange(3))
 

@@ -6,21 +6,22 @@ import json
 from pathlib import Path
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import DownloadColumn, TextColumn
 
+from hiernorm.cli.options import PATH
+from hiernorm.cli.progress import make_progress
 from hiernorm.learn.scenes.archives import ARCHIVES, Archive
 from hiernorm.learn.scenes.download import PINS, download, find_archive
 from hiernorm.learn.scenes.embedded import embedded_photos
-from hiernorm.learn.scenes.maker import Made, Recipe, make_scene
-from hiernorm.learn.scenes.matched import TrackRecipe, make_matched_scene
+from hiernorm.learn.scenes.maker import SceneSettings, SceneSummary, make_scene
+from hiernorm.learn.scenes.matched import TrackSettings, make_matched_scene
 from hiernorm.learn.scenes.views import Variation
 from hiernorm.vision.geometry import GEOMETRIES
 from hiernorm.vision.photos import list_photos
 
-DEFAULT = Recipe()
-TRACKS = TrackRecipe()
-JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout, a line each.")
+DEFAULT = SceneSettings()
+TRACKS = TrackSettings()
+JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object per scene.")
 
 
 @click.group()
@@ -32,64 +33,66 @@ def data() -> None:
 @click.option(
     "--photos",
     "folder",
-    type=click.Path(path_type=Path),
-    help="Folder of photos; without it, the photographs inside scikit-image.",
+    type=PATH,
+    help="Folder of photos [the photographs inside scikit-image].",
 )
 @click.option(
     "--out",
-    type=click.Path(path_type=Path),
+    type=PATH,
     required=True,
     help="Folder to make, or a zip if the name ends in .zip.",
 )
-@click.option("--points", default=DEFAULT.points, show_default=True, help="Per photo at most.")
-@click.option("--views", default=DEFAULT.views, show_default=True, help="Per point at most.")
+@click.option(
+    "--points", default=DEFAULT.points, show_default=True, help="Maximum points per photo."
+)
+@click.option("--views", default=DEFAULT.views, show_default=True, help="Maximum views per point.")
 @click.option(
     "--strong",
     is_flag=True,
-    help="Without --tracks: strong changes of light, blur and noise, and JPEG compression.",
+    help="Change light, blur and noise strongly and compress by JPEG. Not with --tracks.",
 )
 @click.option(
     "--pairs",
     default=DEFAULT.pairs,
     show_default=True,
-    help="Matching pairs at most, and as many non-matching ones.",
+    help="Maximum matching pairs. There are as many non-matching pairs.",
 )
-@click.option("--seed", default=DEFAULT.seed, show_default=True, help="Seed of all that is drawn.")
+@click.option("--seed", default=DEFAULT.seed, show_default=True, help="Seed of the random choices.")
 @click.option(
     "--tracks",
     is_flag=True,
-    help="Photos of one place: points are what several of them show; no view is made.",
+    help="Take points that several photos of one place show. No view is rendered.",
 )
 @click.option(
     "--keypoints",
     default=TRACKS.keypoints,
     show_default=True,
-    help="With --tracks: per photo at most.",
+    help="With --tracks: maximum keypoints per photo.",
 )
 @click.option(
     "--descriptor",
     default=TRACKS.descriptor,
     show_default=True,
-    help="With --tracks: what keypoints are matched by: sift, or a model of the package.",
+    help="With --tracks: descriptor of the keypoints, sift or a model of the package.",
 )
 @click.option(
     "--partners",
     default=TRACKS.partners,
     show_default=True,
-    help="With --tracks: photos that each photo is matched with; 0 for all.",
+    help="With --tracks: number of photos to match each photo with. 0 means all.",
 )
 @click.option(
     "--ratio",
     default=TRACKS.ratio,
     show_default=True,
-    help="With --tracks: largest ratio of the nearest to the second nearest distance.",
+    help="With --tracks: maximum ratio of the nearest to the second nearest distance.",
 )
 @click.option(
     "--geometry",
     type=click.Choice(GEOMETRIES),
     default=TRACKS.geometry,
     show_default=True,
-    help="With --tracks: what matches must agree on.",
+    help="With --tracks: geometry that the matches must agree with.",
 )
 @JSON
 def make(
@@ -110,15 +113,15 @@ def make(
 ) -> None:
     """Make a scene in the UBC format from photos.
 
-    Keypoints are seen again through random homographies, in other light and with the noise of a
-    detector; with --tracks, in the photos that show the same place. The same photos and options
-    give the same bytes.
+    The command renders views of each photo by random homographies, changes their light and adds
+    the noise of a detector. With --tracks it finds the same points in several photos of one place
+    instead. The same photos and options give the same bytes.
     """
     if tracks and folder is None:
         raise click.UsageError("--tracks needs --photos, a folder of photos of one place")
     photos = embedded_photos() if folder is None else list_photos(folder)
     if tracks:
-        wanted = TrackRecipe(
+        wanted = TrackSettings(
             descriptor=descriptor,
             keypoints=keypoints,
             partners=partners,
@@ -130,8 +133,8 @@ def make(
         made = _make_tracks(photos, out, wanted)
     else:
         variation = Variation.strong() if strong else DEFAULT.variation
-        recipe = Recipe(points, views, pairs=pairs, seed=seed, variation=variation)
-        made = _make_views(photos, out, recipe)
+        settings = SceneSettings(points, views, pairs=pairs, seed=seed, variation=variation)
+        made = _make_views(photos, out, settings)
     if as_json:
         counts = {"patches": made.patches, "points": made.points, "photos": made.photos}
         click.echo(json.dumps({"path": str(out), **counts}))
@@ -139,19 +142,19 @@ def make(
     click.echo(f"{out}: {made.patches:,} patches of {made.points:,} points, {made.photos} photos")
 
 
-def _make_views(photos: list[Path], out: Path, recipe: Recipe) -> Made:
-    with _progress(TextColumn("{task.completed}/{task.total} photos")) as progress:
+def _make_views(photos: list[Path], out: Path, settings: SceneSettings) -> SceneSummary:
+    with make_progress(TextColumn("{task.completed}/{task.total} photos")) as progress:
         task = progress.add_task(out.name, total=len(photos))
-        return make_scene(photos, out, recipe, on_photo=lambda photo: progress.advance(task))
+        return make_scene(photos, out, settings, on_photo=lambda photo: progress.advance(task))
 
 
-def _make_tracks(photos: list[Path], out: Path, recipe: TrackRecipe) -> Made:
-    with _progress(TextColumn("{task.completed}/{task.total}")) as progress:
+def _make_tracks(photos: list[Path], out: Path, settings: TrackSettings) -> SceneSummary:
+    with make_progress(TextColumn("{task.completed}/{task.total}")) as progress:
         task = progress.add_task(out.name, total=None)
         return make_matched_scene(
             photos,
             out,
-            recipe,
+            settings,
             on_step=lambda what, done, total: progress.update(
                 task, description=what, completed=done, total=total
             ),
@@ -172,16 +175,16 @@ def _make_tracks(photos: list[Path], out: Path, recipe: TrackRecipe) -> Made:
 def fetch(scenes: tuple[str, ...], folder: Path, as_json: bool) -> None:
     """Download official scenes of the UBC patches.
 
-    Archives are compared with their published digests. Those without one are compared with the
-    digest of their first download, which is kept beside them. A download that broke off continues
-    when the command is run again.
+    The command compares each archive with its published digest. If no digest is published, it
+    stores the digest of the first download beside the archive and compares later downloads with
+    it. Run the command again to continue a download that was interrupted.
     """
     for archive in [find_archive(scene) for scene in scenes]:
         _fetch_one(archive, folder, as_json)
 
 
 def _fetch_one(archive: Archive, folder: Path, as_json: bool) -> None:
-    with _progress(DownloadColumn(binary_units=True)) as progress:
+    with make_progress(DownloadColumn(binary_units=True)) as progress:
         task = progress.add_task(archive.scene, total=None)
         got = download(
             archive,
@@ -196,17 +199,3 @@ def _fetch_one(archive: Archive, folder: Path, as_json: bool) -> None:
     if got.newly_pinned:
         proof = f"no digest is published; pinned in {folder / PINS}: {got.digest}"
     click.echo(f"{got.file}: {proof}")
-
-
-def _progress(amount: TextColumn | DownloadColumn) -> Progress:
-    """A bar with the time left, on stderr, where that is a terminal."""
-    console = Console(stderr=True)
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        amount,
-        TimeRemainingColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    )

@@ -19,7 +19,7 @@ from hiernorm.demo.engines import EngineComparison, compare_engines
 from hiernorm.demo.page import render_page
 from hiernorm.demo.pipeline import DemoResult, K, run_demo
 from hiernorm.learn.scenes.embedded import embedded_photos
-from hiernorm.learn.scenes.maker import Recipe
+from hiernorm.learn.scenes.maker import SceneSettings
 from hiernorm.vision.photos import list_photos
 
 POINTS = 500
@@ -78,7 +78,7 @@ def demo(
         result = run_demo(
             embedded_photos() if photos is None else list_photos(photos),
             hiernorm.load_model(model),
-            Recipe(points=50 if small else points, views=VIEWS, seed=seed),
+            SceneSettings(points=50 if small else points, views=VIEWS, seed=seed),
             say=status.update,
         )
     _show_outcome(console, result)

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 import hiernorm
+from hiernorm.cli.options import JSON
 from hiernorm.extras import import_extra
 from hiernorm.learn.describers import load_describer
 from hiernorm.learn.evaluate import Result, evaluate_scenes, to_json
@@ -22,29 +23,41 @@ DEFAULT_MODELS = ("sift", "rootsift", *OUR_MODELS)
 
 
 @click.command()
-@click.option("--data", multiple=True, required=True, metavar="SCENE", help="Folder or zip.")
+@click.option(
+    "--data",
+    multiple=True,
+    required=True,
+    metavar="SCENE",
+    help="Evaluate on this scene, a folder or a zip. May be repeated.",
+)
 @click.option(
     "--model",
     "models",
     multiple=True,
     metavar="M",
-    help="sift, rootsift, hardnet, hn16, hn8, or an .onnx or .safetensors file; may be repeated. "
-    "Without it: the first five.",
+    help="Evaluate sift, rootsift, hardnet, hn16, hn8, or an .onnx or .safetensors file. May be "
+    "repeated [the first five].",
 )
 @click.option(
     "--against",
     multiple=True,
     metavar="D",
-    help="Compare with these: vgg, boostdesc, beblid, teblid, daisy, sift, rootsift, or "
-    "label=FILE for weights of HardNet, TFeat or HardTFeat. Several may follow.",
+    help="Compare with vgg, boostdesc, beblid, teblid, daisy, sift, rootsift, or label=FILE for "
+    "weights of HardNet, TFeat or HardTFeat. Several names may follow.",
 )
 @click.argument("more", nargs=-1, metavar="[D]...")
-@click.option("--window", default=WINDOW, show_default=True, help="Pixels that SIFT covers, of 64.")
-@click.option("--rounds", default=1000, show_default=True, help="Of the bootstrap over points.")
-@click.option("--seed", default=0, show_default=True, help="Of the bootstrap and of the queries.")
-@click.option("--threads", type=click.IntRange(min=1), help="Of the networks.")
-@click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="For JSON and PNG.")
-@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON, no table.")
+@click.option("--window", default=WINDOW, show_default=True, help="Width of SIFT in pixels of 64.")
+@click.option("--rounds", default=1000, show_default=True, help="Bootstrap samples of the points.")
+@click.option("--seed", default=0, show_default=True, help="Seed of bootstrap and queries.")
+@click.option(
+    "--threads", type=click.IntRange(min=1), help="Threads of the networks [all processors]."
+)
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Write the report as JSON and the ROC curves as PNG into this folder.",
+)
+@JSON
 def evaluate(
     data: tuple[str, ...],
     models: tuple[str, ...],
@@ -59,8 +72,9 @@ def evaluate(
 ) -> None:
     """Measure FPR@95 of models and of SIFT on scenes of patches.
 
-    Phase 2 is the share of entries that Algorithm 1 evaluates in full when one half of the scene's
-    points is the database: for queries of those points, and of the others.
+    The database of the Phase-2 measurement holds half of the scene's points. Phase 2 is the share
+    of entries that Algorithm 1 evaluates in full. It is given for queries of points that the
+    database holds, and for queries of the other points.
     """
     if more and not against:
         raise click.UsageError(f"got unexpected {more[0]!r}: name descriptors after --against")

@@ -7,71 +7,138 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
+from rich.progress import MofNCompleteColumn, TaskID
 
-from hiernorm.cli.options import parse_share
+from hiernorm.cli.options import JSON, parse_share
+from hiernorm.cli.progress import make_progress
 from hiernorm.extras import import_extra
 from hiernorm.threads import thread_count
 
 if TYPE_CHECKING:
-    from hiernorm.learn.run import Run
+    from hiernorm.learn.run import TrainingRun
 
 CURVES = "curves.png"
 
 
 @click.command()
-@click.option("--data", multiple=True, metavar="SCENE", help="Folder or zip; may be repeated.")
-@click.option("--out", required=True, type=click.Path(file_okay=False, path_type=Path))
+@click.option(
+    "--data",
+    multiple=True,
+    metavar="SCENE",
+    help="Train on this scene, a folder or a zip. May be repeated.",
+)
+@click.option(
+    "--out",
+    required=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder of the run.",
+)
 @click.option("--resume", is_flag=True, help="Continue the run in --out with its own settings.")
-@click.option("--architecture", type=click.Choice(["hardnet", "hynet", "tfeat"]), help="[hardnet]")
-@click.option("--norm", type=click.Choice(["hn", "l2"]), help="l2: the plain baseline.")
+@click.option(
+    "--architecture",
+    type=click.Choice(["hardnet", "hynet", "tfeat"]),
+    help="Architecture of the network [hardnet].",
+)
+@click.option(
+    "--norm",
+    type=click.Choice(["hn", "l2"]),
+    help="Normalisation of the descriptors. l2 gives the plain baseline [hn].",
+)
 @click.option("--major", type=click.IntRange(1, 127), help="K, the size of the major [16].")
 @click.option("--alpha", type=parse_share, help="The minor's share of energy [1/8].")
 @click.option(
     "--init",
     multiple=True,
     metavar="WEIGHTS",
-    help="Start from a file, a model of the package, 'liberty' or 'hardnet++'; may be repeated: "
-    "the mean of all. Otherwise random weights.",
+    help="Start from a file, a model of the package, 'liberty' or 'hardnet++'. Repeat it to start "
+    "from the mean of several [random weights].",
 )
-@click.option("--loss", type=click.Choice(["triplet", "hardest", "ranking"]), help="[triplet]")
-@click.option("--least-share", type=float, help="Of the ranking loss [0.03].")
-@click.option("--margin", type=float, help="[1.0]")
-@click.option("--learning-rate", type=float, help="Of Adam [1e-4].")
-@click.option("--decay", type=click.Choice(["none", "linear", "cosine"]), help="[none]")
+@click.option(
+    "--loss", type=click.Choice(["triplet", "hardest", "ranking"]), help="Loss [triplet]."
+)
+@click.option(
+    "--least-share",
+    type=float,
+    help="The ranking loss ignores shares of nearer negatives below this [0.03].",
+)
+@click.option("--margin", type=float, help="Margin of the triplet and hardest losses [1.0].")
+@click.option("--learning-rate", type=float, help="Learning rate of Adam [1e-4].")
+@click.option(
+    "--decay",
+    type=click.Choice(["none", "linear", "cosine"]),
+    help="Decay of the learning rate to zero [none].",
+)
 @click.option("--batch", type=click.IntRange(min=2), help="Pairs per batch [32].")
-@click.option("--epochs", type=click.IntRange(min=0), help="At most [30; 10 for K=8].")
-@click.option("--patience", type=click.IntRange(min=0), help="Epochs; 0: never stop early [5].")
-@click.option("--augment", metavar="LIST", help="Any of flips,turns,shifts,frames,light [none].")
-@click.option("--sampling", type=click.Choice(["patches", "points"]), help="[patches]")
-@click.option("--places-per-batch", type=click.IntRange(min=0), help="With points; 0: all [0].")
+@click.option("--epochs", type=click.IntRange(min=0), help="Maximum epochs [30; 10 for K=8].")
+@click.option(
+    "--patience",
+    type=click.IntRange(min=0),
+    help="Stop after this many epochs without a better one. 0 means never [5].",
+)
+@click.option(
+    "--augment",
+    metavar="LIST",
+    help="Augment patches by any of flips,turns,shifts,frames,light [none].",
+)
+@click.option(
+    "--sampling",
+    type=click.Choice(["patches", "points"]),
+    help="Draw each patch once per epoch, or points balanced over scenes [patches].",
+)
+@click.option(
+    "--places-per-batch",
+    type=click.IntRange(min=0),
+    help="With --sampling points: scenes per batch. 0 means all [0].",
+)
 @click.option(
     "--development",
     multiple=True,
     metavar="SCENE",
-    help="Judge epochs by FPR@95 on this scene; may be repeated.",
+    help="Select the best epoch by FPR@95 on this scene. May be repeated.",
 )
-@click.option("--shift", type=click.IntRange(min=1), help="Most pixels of 64 [2].")
+@click.option(
+    "--shift",
+    type=click.IntRange(min=1),
+    help="With --augment shifts: maximum shift in pixels of 64 [2].",
+)
 @click.option("--validation", type=parse_share, help="Share of points held out [0.1].")
-@click.option("--rotate", type=click.Choice(["none", "pca", "lda"]), help="Before training.")
-@click.option("--major-weight", type=float, help="Of the same loss on the major [0].")
+@click.option(
+    "--rotate",
+    type=click.Choice(["none", "pca", "lda"]),
+    help="Rotate the last layer before training [none].",
+)
+@click.option("--major-weight", type=float, help="Weight of the same loss on the major alone [0].")
 @click.option("--second-order-weight", type=float, help="Weight of SOSNet's regularisation [0].")
 @click.option(
     "--teacher",
     multiple=True,
     metavar="WEIGHTS",
-    help="Plain network whose distances are kept; may be repeated.",
+    help="Distil the distances of this plain network. May be repeated.",
 )
-@click.option("--distill-weight", type=float, help="How much they count [0].")
-@click.option("--freeze-statistics", is_flag=True, default=None, help="Of batch normalisation.")
-@click.option("--head-epochs", type=click.IntRange(min=0), help="Of the last layer alone [0].")
-@click.option("--head-views", type=click.IntRange(1, 8), help="Variants of a patch for it [4].")
-@click.option("--head-learning-rate", type=float, help="[1e-3]")
-@click.option("--seed", type=int, help="[0]")
-@click.option("--threads", type=click.IntRange(min=1), help="Of torch.")
+@click.option("--distill-weight", type=float, help="Weight of the distillation loss [0].")
+@click.option(
+    "--freeze-statistics",
+    is_flag=True,
+    default=None,
+    help="Keep the statistics of batch normalisation.",
+)
+@click.option(
+    "--head-epochs",
+    type=click.IntRange(min=0),
+    help="Train the last layer alone for this many epochs first [0].",
+)
+@click.option(
+    "--head-views",
+    type=click.IntRange(1, 8),
+    help="Variants of each patch in the training of the last layer [4].",
+)
+@click.option(
+    "--head-learning-rate", type=float, help="Learning rate of the last layer alone [1e-3]."
+)
+@click.option("--seed", type=int, help="Seed of everything random [0].")
+@click.option("--threads", type=click.IntRange(min=1), help="Threads of torch [all processors].")
 @click.option("--export", is_flag=True, help="Also write the model as ONNX, for deployment.")
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@JSON
 def train(
     data: tuple[str, ...],
     out: Path,
@@ -82,10 +149,11 @@ def train(
     augment: str | None,
     **options: Any,
 ) -> None:
-    """Train HardNet with Hierarchical Normalization, by the paper's recipe unless told otherwise.
+    """Train a descriptor network with Hierarchical Normalization.
 
-    Into --out go state.pth (after every epoch; Ctrl-C saves it too), model.safetensors (the best
-    on points held out), log.jsonl and curves.png.
+    The defaults train HardNet as the paper does. The command writes into --out: state.pth (after
+    every epoch and on Ctrl-C), model.safetensors (the best network on points held out), log.jsonl
+    and curves.png.
     """
     torch = import_extra("torch", extra="train")
     torch.set_num_threads(thread_count(threads))
@@ -109,18 +177,18 @@ def train(
     if resume:
         if data or given:
             raise click.UsageError("--resume continues with the run's own settings: give no others")
-        run = modules["run"].Run.load(out)
+        run = modules["run"].TrainingRun.load(out)
         sets = modules["batches"].load_sets(run.settings)
     else:
         if state.exists():
             raise click.UsageError(f"{state} exists: --resume that run, or choose another --out")
-        settings = modules["settings"].Settings(data=data, **given)
+        settings = modules["settings"].TrainingSettings(data=data, **given)
         sets = modules["batches"].load_sets(settings)
-        run = modules["run"].Run.start(settings, sets[0])
+        run = modules["run"].TrainingRun.start(settings, sets[0])
     out.mkdir(parents=True, exist_ok=True)
     modules["memory"].keep_freed_memory()
-    with _Bar() as bar:
-        finished = modules["train"].train_network(run, sets, out, bar)
+    with _TrainingProgress() as progress:
+        finished = modules["train"].train_network(run, sets, out, progress)
     if run.history:
         modules["pictures"].draw_curves(run.history, out / CURVES)
     if not finished:
@@ -139,38 +207,30 @@ def train(
     )
 
 
-class _Bar:
+class _TrainingProgress:
     """A bar per epoch with loss, distances and speed; a line for each epoch that is done."""
 
     def __init__(self) -> None:
-        self._console = Console(stderr=True)
-        self._bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            console=self._console,
-            transient=True,
-            disable=not self._console.is_terminal,
-        )
+        self._bars = make_progress(MofNCompleteColumn())
         self._task = TaskID(0)
 
-    def __enter__(self) -> _Bar:
-        self._bar.start()
-        self._task = self._bar.add_task("")
+    def __enter__(self) -> _TrainingProgress:
+        self._bars.start()
+        self._task = self._bars.add_task("")
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._bar.stop()
+        self._bars.stop()
 
-    def step(self, run: Run, steps: int) -> None:
+    def step(self, run: TrainingRun, steps: int) -> None:
         """Show a step."""
         text = f"epoch {run.epoch + 1} of {run.settings.total_epochs}  {_figures(run.means())}"
-        self._bar.update(self._task, completed=run.step, total=steps, description=text)
+        self._bars.update(self._task, completed=run.step, total=steps, description=text)
 
-    def epoch(self, run: Run) -> None:
+    def epoch(self, run: TrainingRun) -> None:
         """Write a line."""
         record = run.history[-1]
-        self._console.print(
+        self._bars.console.print(
             f"epoch {record['epoch']:>3}  {_figures(record)}  "
             f"validation loss {record['validation_loss']:.4f}"
             + "".join(f"  {n} {rate:.4f}" for n, rate in record.get("development", {}).items()),

@@ -16,7 +16,7 @@ from hiernorm.demo.engines import EngineComparison, compare_engines, count_misse
 from hiernorm.index import Index
 from hiernorm.learn.measures import bootstrap_fpr95, compute_roc, pair_distances
 from hiernorm.learn.phototour import PhotoTour
-from hiernorm.learn.scenes.maker import Recipe, make_scene
+from hiernorm.learn.scenes.maker import SceneSettings, make_scene
 from hiernorm.learn.sift import WINDOW, describe_sift
 from hiernorm.models import Model
 
@@ -146,7 +146,7 @@ class _StepTimer:
 def run_demo(
     photos: Sequence[Path],
     model: Model,
-    recipe: Recipe,
+    settings: SceneSettings,
     say: Callable[[str], None] = lambda doing: None,
 ) -> DemoResult:
     """Run the demo: one view of every point is a query, the others are the database.
@@ -157,7 +157,7 @@ def run_demo(
         The photos of the scene.
     model
         The model that describes the patches.
-    recipe
+    settings
         How the scene is made.
     say
         Called with the name of each step when it starts.
@@ -165,7 +165,7 @@ def run_demo(
     timer = _StepTimer(say)
     with tempfile.TemporaryDirectory(prefix="hiernorm-demo-") as folder:
         timer.step("making the scene")
-        made = make_scene(photos, Path(folder) / "scene", recipe)
+        made = make_scene(photos, Path(folder) / "scene", settings)
         scene = PhotoTour(folder, "scene")
         # The folder is removed; these arrays are in memory.
         patches, points, _ = scene.patches, scene.points, scene.pairs
@@ -190,15 +190,15 @@ def run_demo(
     is_right = points[stored][hits.ids] == points[asked][:, None]
     is_sift_right = points[stored][sift_ids] == points[asked][:, None]
     qualities = [
-        _measure_quality(model.name, described, scene, is_right, recipe.seed),
-        _measure_quality(f"SIFT, {WINDOW} px", sift, scene, is_sift_right, recipe.seed),
+        _measure_quality(model.name, described, scene, is_right, settings.seed),
+        _measure_quality(f"SIFT, {WINDOW} px", sift, scene, is_sift_right, settings.seed),
     ]
 
     def show(query: int) -> Example:
         neighbours = patches[stored[hits.ids[query]]]
         return Example(patches[asked[query]], neighbours, hits.scores[query], is_right[query])
 
-    order = np.random.default_rng(recipe.seed).permutation(len(asked))
+    order = np.random.default_rng(settings.seed).permutation(len(asked))
     found, wrong = order[is_right[order, 0]], order[~is_right[order, 0]]
     return DemoResult(
         photos=list(photos),

@@ -1,7 +1,7 @@
 """Train descriptors for exact search: the HN layer, HardNet with HN, patch scenes, evaluation.
 
-Scenes need nothing but NumPy, evaluation the extra ``evaluate``, and what has torch in it the extra
-``train``. Names are imported when first used, so that the former work without torch.
+Scenes need NumPy only. Evaluation needs the extra ``evaluate``. Everything that uses torch needs
+the extra ``train``. Names are imported when first used: scenes and evaluation work without torch.
 
 >>> from hiernorm.learn import make_pairs
 >>> import numpy as np
@@ -13,12 +13,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from hiernorm._deprecation import renamed_names
 from hiernorm.extras import import_extra
 
 if TYPE_CHECKING:
     from hiernorm.learn.batches import PatchSet, load_sets
     from hiernorm.learn.checkpoint import load_network, load_weights, save_weights
-    from hiernorm.learn.describers import Description, load_describer
+    from hiernorm.learn.describers import PatchDescriptors, load_describer
     from hiernorm.learn.evaluate import Result, evaluate_scene, evaluate_scenes
     from hiernorm.learn.export import export_network
     from hiernorm.learn.layer import HierarchicalNorm
@@ -27,21 +28,21 @@ if TYPE_CHECKING:
     from hiernorm.learn.phase2 import Phase2, measure_phase2
     from hiernorm.learn.phototour import PhotoTour
     from hiernorm.learn.rotate import rotate_network
-    from hiernorm.learn.run import Run
-    from hiernorm.learn.settings import Settings
+    from hiernorm.learn.run import TrainingRun
+    from hiernorm.learn.settings import TrainingSettings
     from hiernorm.learn.train import train_network
 
 _HOMES = {
-    "Description": "describers",
     "HNHardNet": "network",
     "HierarchicalNorm": "layer",
     "Pairs": "pairs",
+    "PatchDescriptors": "describers",
     "PatchSet": "batches",
     "Phase2": "phase2",
     "PhotoTour": "phototour",
     "Result": "evaluate",
-    "Run": "run",
-    "Settings": "settings",
+    "TrainingRun": "run",
+    "TrainingSettings": "settings",
     "evaluate_scene": "evaluate",
     "evaluate_scenes": "evaluate",
     "export_network": "export",
@@ -57,16 +58,16 @@ _HOMES = {
 }
 
 __all__ = [
-    "Description",
     "HNHardNet",
     "HierarchicalNorm",
     "Pairs",
+    "PatchDescriptors",
     "PatchSet",
     "Phase2",
     "PhotoTour",
     "Result",
-    "Run",
-    "Settings",
+    "TrainingRun",
+    "TrainingSettings",
     "evaluate_scene",
     "evaluate_scenes",
     "export_network",
@@ -81,8 +82,18 @@ __all__ = [
     "train_network",
 ]
 
+_find_former = renamed_names(
+    __name__,
+    {
+        "Description": "hiernorm.learn:PatchDescriptors",
+        "Run": "hiernorm.learn:TrainingRun",
+        "Settings": "hiernorm.learn:TrainingSettings",
+    },
+    stacklevel=4,
+)
+
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return _find_former(name)
     return getattr(import_extra(f"hiernorm.learn.{_HOMES[name]}", extra="train"), name)

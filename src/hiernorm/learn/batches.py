@@ -12,7 +12,7 @@ from torch import Tensor
 from hiernorm.array_types import Int64Array, UInt8Array
 from hiernorm.learn.augmentation import change_light, disturb_frames
 from hiernorm.learn.phototour import PhotoTour
-from hiernorm.learn.settings import Settings
+from hiernorm.learn.settings import TrainingSettings
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,9 @@ class PatchSet:
         rows = len(self) if sampling == "patches" else len(self._counts)
         return max(1, rows // batch)
 
-    def draw(self, settings: Settings, epoch: int, step: int, augment: bool = True) -> Batch:
+    def draw(
+        self, settings: TrainingSettings, epoch: int, step: int, augment: bool = True
+    ) -> Batch:
         """Return batch ``step`` of ``epoch``, the same one whenever it is asked for."""
         rng = np.random.default_rng([settings.seed, epoch, step])
         rows = self.draw_rows(settings, epoch, step, rng)
@@ -101,7 +103,11 @@ class PatchSet:
         return Batch(a, p, n, torch.from_numpy(self._point[rows[0]]))
 
     def draw_rows(
-        self, settings: Settings, epoch: int, step: int, rng: np.random.Generator | None = None
+        self,
+        settings: TrainingSettings,
+        epoch: int,
+        step: int,
+        rng: np.random.Generator | None = None,
     ) -> list[Int64Array]:
         """Return which patches are anchors, positives and negatives, each ``(b,)``."""
         if rng is None:
@@ -121,7 +127,7 @@ class PatchSet:
             negative[same] = rng.integers(0, len(self), int(same.sum()))
         return [anchor, positive, negative]
 
-    def _draw_balanced(self, settings: Settings, rng: np.random.Generator) -> Int64Array:
+    def _draw_balanced(self, settings: TrainingSettings, rng: np.random.Generator) -> Int64Array:
         """Draw a patch each of different points, as many of each scene that is drawn."""
         sizes = np.array([len(points) for points in self._places])
         drawn = np.arange(len(sizes))
@@ -143,7 +149,7 @@ class PatchSet:
 
 
 def augment_groups(
-    groups: Sequence[UInt8Array], settings: Settings, rng: np.random.Generator
+    groups: Sequence[UInt8Array], settings: TrainingSettings, rng: np.random.Generator
 ) -> list[UInt8Array]:
     """Flip and turn row i of every group ``(b, 64, 64)`` alike; shift every patch on its own."""
     changed = [g.copy() for g in groups]
@@ -167,7 +173,7 @@ def augment_groups(
 
 
 def augment_all(
-    patches: UInt8Array, settings: Settings, number: int, rng: np.random.Generator
+    patches: UInt8Array, settings: TrainingSettings, number: int, rng: np.random.Generator
 ) -> UInt8Array:
     """Flip and turn all patches ``(n, 64, 64)`` by one symmetry of the square; shift each."""
     if "turns" in settings.augment:
@@ -191,7 +197,7 @@ def _shifted(patches: UInt8Array, most: int, rng: np.random.Generator) -> UInt8A
     return shifted
 
 
-def load_sets(settings: Settings) -> tuple[PatchSet, PatchSet]:
+def load_sets(settings: TrainingSettings) -> tuple[PatchSet, PatchSet]:
     """Read the scenes; return patches of training points and of points held out."""
     scenes = [PhotoTour.open(path) for path in settings.data]
     patches = np.concatenate([s.patches for s in scenes])

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import struct
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from hiernorm.array_types import UInt8Array
+from hiernorm.array_types import AnyArray, UInt8Array
 
 HEADER_BYTES = 54
 GREY_WEIGHTS = np.array([0.114, 0.587, 0.299])
-"""Of blue, green and red, the order of a BMP's channels."""
+"""Weights of blue, green and red, the order of a BMP's channels."""
 
 
 def decode_bitmap(content: bytes, name: str) -> UInt8Array:
@@ -25,7 +23,7 @@ def decode_bitmap(content: bytes, name: str) -> UInt8Array:
     content
         The whole file.
     name
-        What errors call it.
+        Name of the file in errors.
 
     Raises
     ------
@@ -68,7 +66,7 @@ def decode_bitmap(content: bytes, name: str) -> UInt8Array:
     return np.ascontiguousarray(grey[::-1] if height > 0 else grey)
 
 
-def encode_bitmap(picture: npt.NDArray[Any]) -> bytes:
+def encode_bitmap(picture: AnyArray) -> bytes:
     """Return the bytes of an 8-bit BMP file of the grey ``picture (height, width)``.
 
     Examples

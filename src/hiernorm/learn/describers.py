@@ -1,4 +1,4 @@
-"""What can be evaluated: models of the package, networks in files, descriptors of OpenCV."""
+"""Describers of patches: models of the package, networks in files, descriptors of OpenCV."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-import numpy as np
-import numpy.typing as npt
-
-from hiernorm.array_types import Float32Array
+from hiernorm._deprecation import renamed_names
+from hiernorm.array_types import Float32Array, UInt8Array
 from hiernorm.extras import import_extra
 from hiernorm.learn.opencv import WINDOWS, describe_opencv
 from hiernorm.learn.sift import WINDOW, describe_sift
@@ -23,7 +21,7 @@ HAND_CRAFTED = ("sift", "rootsift")
 
 
 @dataclass(frozen=True)
-class Description:
+class PatchDescriptors:
     """Descriptors of all patches of a scene.
 
     Attributes
@@ -31,9 +29,9 @@ class Description:
     descriptors
         Unit vectors ``(n, d)``.
     features
-        What they were before normalisation, or None for a hand-crafted descriptor.
+        The vectors before normalisation, or None for a hand-crafted descriptor.
     major, alpha
-        Of the normalisation, or None for a plain one.
+        Parameters of the normalisation, or None for a plain one.
     """
 
     descriptors: Float32Array
@@ -43,18 +41,18 @@ class Description:
 
 
 class Describer(Protocol):
-    """Something that describes patches."""
+    """A named function from patches to descriptors."""
 
     name: str
 
-    def __call__(self, patches: npt.NDArray[np.uint8]) -> Description:
+    def __call__(self, patches: UInt8Array) -> PatchDescriptors:
         """Describe uint8 patches ``(n, 64, 64)``."""
 
 
 def load_describer(
     name: str, window: int = WINDOW, threads: int | None = None, progress: bool = False
 ) -> Describer:
-    """Return what describes patches under this name.
+    """Return the describer of this name.
 
     Parameters
     ----------
@@ -64,9 +62,9 @@ def load_describer(
         of an ``.onnx`` file or of a ``.safetensors`` file of ours (which needs torch); or
         ``"label=FILE"``, weights of a plain HardNet or TFeat.
     window
-        Of SIFT, in pixels.
+        Width of SIFT in pixels.
     threads, progress
-        Of the model.
+        Threads of the model, and whether it shows a progress bar.
 
     Examples
     --------
@@ -97,8 +95,8 @@ class _Sift:
         self._window = window
         self._root = name == "rootsift"
 
-    def __call__(self, patches: npt.NDArray[np.uint8]) -> Description:
-        return Description(describe_sift(patches, self._window, self._root))
+    def __call__(self, patches: UInt8Array) -> PatchDescriptors:
+        return PatchDescriptors(describe_sift(patches, self._window, self._root))
 
 
 class _OpenCV:
@@ -106,12 +104,12 @@ class _OpenCV:
         self.name = f"{name}-{WINDOWS[name]}"
         self._kind = name
 
-    def __call__(self, patches: npt.NDArray[np.uint8]) -> Description:
-        return Description(describe_opencv(patches, self._kind))
+    def __call__(self, patches: UInt8Array) -> PatchDescriptors:
+        return PatchDescriptors(describe_opencv(patches, self._kind))
 
 
 class _Plain:
-    """A plain network in torch, of ours or of others."""
+    """A plain network in torch."""
 
     def __init__(self, label: str, file: Path, threads: int | None) -> None:
         self.name = label
@@ -119,12 +117,12 @@ class _Plain:
         self._torch.set_num_threads(thread_count(threads))
         self._network = import_extra("hiernorm.learn.plain", extra="train").load_plain(file)
 
-    def __call__(self, patches: npt.NDArray[np.uint8]) -> Description:
+    def __call__(self, patches: UInt8Array) -> PatchDescriptors:
         torch = self._torch
         with torch.no_grad():
             chunks = torch.split(torch.from_numpy(patches)[:, None], CHUNK)
             rows = torch.cat([self._network(c.to(torch.float32) / 255) for c in chunks])
-        return Description(rows.numpy())
+        return PatchDescriptors(rows.numpy())
 
 
 class _Network:
@@ -133,10 +131,10 @@ class _Network:
         self._progress = progress
         self.name = model.name
 
-    def __call__(self, patches: npt.NDArray[np.uint8]) -> Description:
+    def __call__(self, patches: UInt8Array) -> PatchDescriptors:
         model = self._model
         features = model.features(patches, progress=self._progress)
-        return Description(model.normalize(features), features, model.major, model.alpha)
+        return PatchDescriptors(model.normalize(features), features, model.major, model.alpha)
 
 
 def _load_safetensors(path: Path, threads: int | None) -> Model:
@@ -145,3 +143,6 @@ def _load_safetensors(path: Path, threads: int | None) -> Model:
     export = import_extra("hiernorm.learn.export", extra="train")
     content = export.encode_onnx(checkpoint.load_network(path))
     return Model(content, name=path.stem, threads=threads)
+
+
+__getattr__ = renamed_names(__name__, {"Description": "hiernorm.learn.describers:PatchDescriptors"})

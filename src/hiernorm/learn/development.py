@@ -1,4 +1,4 @@
-"""Development scenes: FPR@95 of a network in training, on places that training never sees."""
+"""Development scenes: FPR@95 of a network in training, on scenes outside the training data."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hiernorm.learn.network import PatchNetwork
 from hiernorm.learn.pairs import make_pairs
 from hiernorm.learn.phototour import PhotoTour
 from hiernorm.learn.rotate import CHUNK
-from hiernorm.learn.settings import Settings
+from hiernorm.learn.settings import TrainingSettings
 
 MOST_PATCHES = 6000
 """Patches of a scene that are described after each epoch: half a minute of a slow core."""
@@ -46,6 +46,6 @@ class DevelopmentScene:
         return compute_roc(distances, self._pairs.matching).fpr95
 
 
-def load_development(settings: Settings) -> list[DevelopmentScene]:
+def load_development(settings: TrainingSettings) -> list[DevelopmentScene]:
     """Read the development scenes of a run."""
     return [DevelopmentScene(PhotoTour.open(path)) for path in settings.development]

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from hiernorm.learn.describers import Describer, Description
+from hiernorm.learn.describers import Describer, PatchDescriptors
 from hiernorm.learn.measures import (
     Roc,
     bootstrap_fpr95,
@@ -26,7 +26,7 @@ CURVE_POINTS = 400
 
 @dataclass(frozen=True)
 class Result:
-    """What one descriptor did on one scene.
+    """Measurements of one descriptor on one scene.
 
     Attributes
     ----------
@@ -39,11 +39,11 @@ class Result:
     bootstrap_mean, low, high
         Mean and 95% interval of FPR@95 over resampled points.
     major, alpha
-        Of the normalisation, or None.
+        Parameters of the normalisation, or None.
     energy
         Mean share of energy in the major before normalisation, or None.
     phase2
-        Of Algorithm 1 with the scene as database, or None for a plain descriptor.
+        Phase-2 shares of Algorithm 1 on the scene, or None for a plain descriptor.
     curve
         False- and true-positive rates, thinned.
     """
@@ -74,15 +74,15 @@ def evaluate_scene(
     describer
         See :func:`hiernorm.learn.load_describer`.
     rounds, seed
-        Of the bootstrap; the seed also chooses the queries of the Phase-2 measurement.
+        Samples and seed of the bootstrap. The seed also chooses the queries of Phase 2.
     """
-    return judge_description(scene, describer.name, describer(scene.patches), rounds, seed)
+    return evaluate_descriptors(scene, describer.name, describer(scene.patches), rounds, seed)
 
 
-def judge_description(
-    scene: PhotoTour, name: str, found: Description, rounds: int = 1000, seed: int = 0
+def evaluate_descriptors(
+    scene: PhotoTour, name: str, found: PatchDescriptors, rounds: int = 1000, seed: int = 0
 ) -> Result:
-    """Evaluate descriptors of a scene's patches that are there already, under a name."""
+    """Evaluate descriptors of a scene's patches that are already computed, under a name."""
     distances = pair_distances(found.descriptors, scene.pairs)
     roc = compute_roc(distances, scene.pairs.matching)
     samples = bootstrap_fpr95(distances, scene.pairs, scene.points, rounds, seed)
@@ -117,7 +117,7 @@ def evaluate_scenes(
     seed: int = 0,
     say: Callable[[str], None] = lambda doing: None,
 ) -> list[Result]:
-    """Evaluate every descriptor on every scene; ``say`` hears what is being done."""
+    """Evaluate every descriptor on every scene; ``say`` is called before each."""
     results = []
     for scene in scenes:
         for describer in describers:

@@ -11,15 +11,15 @@ from torch import Tensor, nn
 from hiernorm.learn.batches import PatchSet, augment_all
 from hiernorm.learn.network import HNHardNet, PatchNetwork
 from hiernorm.learn.objective import Objective
-from hiernorm.learn.settings import Settings
+from hiernorm.learn.settings import TrainingSettings
 
 CHUNK = 256
 """Patches whose activations are computed at a time."""
 
 
 @dataclass(frozen=True)
-class _View:
-    """The training patches, all flipped and turned alike.
+class _CachedActivations:
+    """One variant of the training patches, by one symmetry of the square.
 
     Activations before the last layer, float16 ``(n, 8192)``, and the teacher's descriptors.
     """
@@ -28,7 +28,7 @@ class _View:
     taught: Tensor | None
 
 
-def train_head(network: PatchNetwork, train_set: PatchSet, settings: Settings) -> None:
+def train_head(network: PatchNetwork, train_set: PatchSet, settings: TrainingSettings) -> None:
     """Train the last convolution of the network, in place; the rest keeps its weights.
 
     The last layer has four fifths of the weights and nearly none of the arithmetic, so it can see
@@ -38,16 +38,16 @@ def train_head(network: PatchNetwork, train_set: PatchSet, settings: Settings) -
     Parameters
     ----------
     network
-        With weights to start from.
+        The network with the weights to start from.
     train_set, settings
-        Of the run; ``settings.head_epochs`` passes are made over each view.
+        The run's patches and settings. Each variant is used in ``settings.head_epochs`` epochs.
     """
     if not isinstance(network, HNHardNet):
         raise ValueError(f"head_epochs is for HardNet, got {network.title}")
     objective = Objective(settings)
     network.eval()
     views = [
-        _compute_view(network, train_set, settings, objective, i)
+        _compute_activations(network, train_set, settings, objective, i)
         for i in range(settings.head_views)
     ]
     dropout, convolution = network.features[-3], network.features[-2]
@@ -81,9 +81,13 @@ def _describe(network: HNHardNet, activations: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def _compute_view(
-    network: HNHardNet, train_set: PatchSet, settings: Settings, objective: Objective, number: int
-) -> _View:
+def _compute_activations(
+    network: HNHardNet,
+    train_set: PatchSet,
+    settings: TrainingSettings,
+    objective: Objective,
+    number: int,
+) -> _CachedActivations:
     """Compute activations of all patches, under one of the eight symmetries of a square."""
     body = nn.Sequential(network.input, network.features[:-3])
     activations, taught = [], []
@@ -94,4 +98,4 @@ def _compute_view(
         activations.append(body(ready).flatten(1).half())
         if objective.teachers:
             taught.append(objective.teach(ready))
-    return _View(torch.cat(activations), torch.cat(taught) if taught else None)
+    return _CachedActivations(torch.cat(activations), torch.cat(taught) if taught else None)

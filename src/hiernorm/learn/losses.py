@@ -1,4 +1,4 @@
-"""What training minimises, on descriptors of anchors and positives, row by row the same point."""
+"""Losses on descriptors of anchors and positives; each row of both shows the same point."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional
 
 FAR = 10.0
-"""Added to the distance of what is no negative; unit vectors are at most 2 apart."""
+"""Added to distances of rows that are no negatives; unit vectors are at most 2 apart."""
 
 SOFTNESS = 0.05
 """Distances that differ by less than a few of these count as near in the ranking loss."""
@@ -69,9 +69,9 @@ def ranking_loss(
     """Return how many negatives of the whole batch lie nearer than positives do, smoothly.
 
     A threshold that admits positive i admits the share f_i of the negatives; FPR@95 is the share
-    that 95% of the positives stay below. The loss is the mean of log(f_i + least_share): a matter
-    of ratios, so that the few positives that no descriptor could match do not drown the others,
-    and nothing is gained by positives that are good already.
+    that 95% of the positives stay below. The loss is the mean of log(f_i + least_share). The
+    logarithm compares ratios: the few positives that no descriptor can match do not dominate the
+    loss, and nothing is gained where the share is already well below ``least_share``.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def ranking_loss(
     points
         The point of each row, ``(b,)``; rows of the same point are no negatives of one another.
     least_share
-        Shares well below this are good enough: about the FPR@95 that can be hoped for.
+        Shares well below this no longer matter; about the FPR@95 that is expected.
 
     Examples
     --------
@@ -120,7 +120,7 @@ def distillation_loss(similarities: Tensor, teachers: Tensor) -> Tensor:
     """Return how far distances are from the teachers', up to offset and scale.
 
     Each matrix of distances is brought to mean 0 and deviation 1 first, since networks differ in
-    how far apart they put things; the mean over teachers is the target.
+    the scale of their distances; the mean over teachers is the target.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ def distillation_loss(similarities: Tensor, teachers: Tensor) -> Tensor:
 
     Returns
     -------
-    The mean square of the difference: 0 if distances agree, 2 if they have nothing in common.
+    The mean square of the difference: 0 if distances agree, 2 if they are uncorrelated.
 
     Examples
     --------

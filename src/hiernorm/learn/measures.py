@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from hiernorm.array_types import BoolArray, Float32Array, Float64Array
+from hiernorm.array_types import BoolArray, Float32Array, Float64Array, Int64Array
 from hiernorm.extras import import_extra
 from hiernorm.learn.pairs import Pairs
 
@@ -57,7 +56,7 @@ def compute_roc(distances: Float64Array, matching: BoolArray) -> Roc:
 def bootstrap_fpr95(
     distances: Float64Array,
     pairs: Pairs,
-    points: npt.NDArray[np.int64],
+    points: Int64Array,
     rounds: int = 1000,
     seed: int = 0,
 ) -> Float64Array:

@@ -15,7 +15,7 @@ def keep_freed_memory() -> bool:
     """Ask glibc to reuse large blocks; return whether it will. Nothing happens elsewhere.
 
     By default glibc maps every large block anew and returns it when it is freed. A training step
-    frees and takes gigabytes in blocks of some 100 MB, so that a third of its time went into page
+    frees and allocates gigabytes in blocks of about 100 MB. A third of its time went into page
     faults (512 patches on one core: 160 patches a second instead of 230).
     """
     if not sys.platform.startswith("linux"):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
 import torch
 from kornia.feature import HardNet, HyNet
 from torch import Tensor, nn
 from torch.nn import functional
 
+from hiernorm.array_types import Float64Array
 from hiernorm.learn.layer import HierarchicalNorm
 
 DIM = 128
@@ -21,11 +20,11 @@ NORMS = ("hn", "l2")
 
 
 class PatchInput(nn.Module):
-    """What happens to a patch before the first convolution, in training as in deployment.
+    """The preparation of a patch before the first convolution, in training and in deployment.
 
     Patches of 64x64 are halved by the mean of every 2x2 pixels; then each patch loses its mean
-    and is divided by its standard deviation, as in kornia's HardNet. It is part of the network,
-    hence of its ONNX file: there is no second implementation to keep in step.
+    and is divided by its standard deviation, as in kornia's HardNet. The preparation is part of the
+    network and of its ONNX file: there is no second implementation.
 
     Parameters
     ----------
@@ -75,16 +74,16 @@ def make_normalization(norm: str, major: int, alpha: float) -> nn.Module:
 
 
 class PatchNetwork(nn.Module):
-    """What all networks share: patches in, features, then descriptors of a chosen norm.
+    """The base of all networks: from patches to features to descriptors of a chosen norm.
 
     Attributes
     ----------
     architecture
         One of :data:`ARCHITECTURES`.
     title
-        What errors call it.
+        Name in errors.
     norm, major, alpha
-        Of the normalisation: ``"hn"``, or ``"l2"`` for a plain network.
+        The normalisation, ``"hn"``, or ``"l2"`` for a plain network, and its parameters.
     """
 
     architecture: str
@@ -99,12 +98,12 @@ class PatchNetwork(nn.Module):
         """Return the features before normalisation, ``(n, 128)``, of ``(n, 1, 64, 64)``."""
         raise NotImplementedError
 
-    def turn(self, rotation: npt.NDArray[np.float64]) -> None:
+    def turn(self, rotation: Float64Array) -> None:
         """Multiply the features by ``rotation (128, 128)``, by changing the last layer."""
         raise NotImplementedError
 
     def complete_weights(self, weights: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Add what the files of others lack."""
+        """Add weights that the files of other authors lack."""
         return weights
 
     def forward(self, patches: Tensor) -> Tensor:
@@ -127,7 +126,7 @@ class HNHardNet(PatchNetwork, HardNet):
     Parameters
     ----------
     major, alpha
-        Of :class:`HierarchicalNorm`; unused with ``norm="l2"``.
+        Parameters of :class:`HierarchicalNorm`; unused with ``norm="l2"``.
     norm
         ``"hn"``, or ``"l2"`` for the plain baseline, which equals kornia's HardNet.
 
@@ -152,7 +151,7 @@ class HNHardNet(PatchNetwork, HardNet):
         features: Tensor = self.features(prepared).flatten(1)
         return features
 
-    def turn(self, rotation: npt.NDArray[np.float64]) -> None:
+    def turn(self, rotation: Float64Array) -> None:
         """Multiply the features by ``rotation (128, 128)``, by changing the last layer."""
         fold_rotation(self.features[-2], self.features[-1], rotation)
 
@@ -181,7 +180,7 @@ class HNHyNet(PatchNetwork, HyNet):
             features = layer(features)
         return features.flatten(1)
 
-    def turn(self, rotation: npt.NDArray[np.float64]) -> None:
+    def turn(self, rotation: Float64Array) -> None:
         """Multiply the features by ``rotation (128, 128)``, by changing the last layer."""
         fold_rotation(self.layer7[-2], self.layer7[-1], rotation)
 
@@ -228,13 +227,13 @@ class HNTFeat(PatchNetwork):
         return features
 
     @torch.no_grad()
-    def turn(self, rotation: npt.NDArray[np.float64]) -> None:
+    def turn(self, rotation: Float64Array) -> None:
         """Multiply the features by ``rotation (128, 128)``, by changing the last layer."""
         turned = torch.from_numpy(rotation) @ self.head.weight[:, :, 0, 0].double()
         self.head.weight.copy_(turned.float()[:, :, None, None])
 
     def complete_weights(self, weights: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Add the identity as last layer to the weights of others, who have none."""
+        """Add the identity as last layer to weights of other authors, which lack it."""
         return {"head.weight": nn.init.dirac_(torch.empty(DIM, DIM, 1, 1)), **weights}
 
 
@@ -262,9 +261,7 @@ def make_network(architecture: str, major: int, alpha: float, norm: str) -> Patc
 
 
 @torch.no_grad()
-def fold_rotation(
-    convolution: nn.Module, statistics: nn.Module, rotation: npt.NDArray[np.float64]
-) -> None:
+def fold_rotation(convolution: nn.Module, statistics: nn.Module, rotation: Float64Array) -> None:
     """Put ``R x`` behind a batch normalisation by changing it and the convolution before it."""
     assert isinstance(convolution, nn.Conv2d)
     assert isinstance(statistics, nn.BatchNorm2d)

@@ -1,4 +1,4 @@
-"""The loss of a batch: as the settings ask, on descriptors, majors and a teacher's distances."""
+"""The loss of a batch, by the settings: on descriptors, majors and a teacher's distances."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from hiernorm.learn.losses import (
 )
 from hiernorm.learn.network import PatchNetwork
 from hiernorm.learn.plain import load_plain
-from hiernorm.learn.settings import Settings
+from hiernorm.learn.settings import TrainingSettings
 
 
 class Objective:
-    """What a run minimises.
+    """The function that a run minimises.
 
     Parameters
     ----------
     settings
-        Of the run; the teachers that they name are loaded.
+        Settings of the run. The teachers that they name are loaded.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: TrainingSettings) -> None:
         self._settings = settings
         self.teachers = [load_plain(path) for path in settings.teacher if settings.distill_weight]
 

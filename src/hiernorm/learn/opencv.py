@@ -6,9 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from hiernorm.array_types import Float32Array
+from hiernorm.array_types import Float32Array, UInt8Array
 from hiernorm.extras import import_extra
 
 BORDER = 32
@@ -18,9 +17,7 @@ WINDOWS = {"vgg": 48, "boostdesc": 48, "beblid": 48, "teblid": 48, "daisy": 48}
 """Pixels of a patch's 64 that each descriptor covers by default."""
 
 
-def describe_opencv(
-    patches: npt.NDArray[np.uint8], name: str, window: int | None = None
-) -> Float32Array:
+def describe_opencv(patches: UInt8Array, name: str, window: int | None = None) -> Float32Array:
     """Describe patches by a descriptor of OpenCV's contributed modules, upright, at the centre.
 
     Parameters
@@ -37,7 +34,7 @@ def describe_opencv(
     float32 ``(n, d)``, of unit length. Bits are mapped to -1 and 1 before: the Euclidean distance
     then orders pairs as the Hamming distance does.
     """
-    make, size = _recipe(name, window or WINDOWS[name])
+    make, size = _choose_extractor(name, window or WINDOWS[name])
     extractor = make()
     cv2 = import_extra("cv2", extra="vision")
     rows = []
@@ -54,8 +51,8 @@ def describe_opencv(
     return units
 
 
-def _recipe(name: str, window: int) -> tuple[Callable[[], Any], float]:
-    """What makes the extractor, and the size of a keypoint for the window."""
+def _choose_extractor(name: str, window: int) -> tuple[Callable[[], Any], float]:
+    """Return a function that makes the extractor, and the keypoint size for the window."""
     contributed = getattr(import_extra("cv2", extra="vision"), "xfeatures2d", None)
     if contributed is None or not hasattr(contributed, "VGG_create"):
         raise ModuleNotFoundError(

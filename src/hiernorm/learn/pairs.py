@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from hiernorm.array_types import Int64Array
+from hiernorm.array_types import BoolArray, Int64Array
 
 MOST_PAIRS = 50_000
-"""Of each kind that :func:`make_pairs` makes; the largest official match files have as many."""
+"""Maximum pairs of each kind from :func:`make_pairs`: as in the largest official match files."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +26,7 @@ class Pairs:
 
     first: Int64Array
     second: Int64Array
-    matching: npt.NDArray[np.bool_]
+    matching: BoolArray
 
     def __len__(self) -> int:
         """Return the number of pairs."""

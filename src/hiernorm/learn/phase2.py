@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from hiernorm.array_types import Float32Array
+from hiernorm.array_types import Float32Array, Int64Array
 from hiernorm.index import Index
 
 
@@ -20,7 +19,7 @@ class Phase2:
     entries, queries
         Sizes of the database, and of each kind of query.
     with_match, without_match
-        Of queries whose point the database has, and of queries whose point it has not.
+        Shares for queries whose point the database holds, and for the other queries.
     """
 
     entries: int
@@ -31,7 +30,7 @@ class Phase2:
 
 def measure_phase2(
     descriptors: Float32Array,
-    points: npt.NDArray[np.int64],
+    points: Int64Array,
     major: int,
     alpha: float,
     others: Float32Array | None = None,
@@ -39,19 +38,19 @@ def measure_phase2(
 ) -> Phase2:
     """Search a scene's points in a database that has half of them.
 
-    One patch of every point is a query. The other patches of half of the points are the database;
-    of the other half, none: these queries have no true match there.
+    One patch of every point is a query. The database holds the other patches of half of the
+    points. The queries of the other half have no true match there.
 
     Parameters
     ----------
     descriptors, points
         Normalised ``(n, d)``, and the point of each.
     major, alpha
-        Of the normalisation.
+        Parameters of the normalisation.
     others
         Descriptors ``(m, d)`` of further patches for the database.
     seed
-        Of the choice of points and queries.
+        Seed of the choice of points and queries.
 
     Examples
     --------

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from hiernorm.array_types import Int64Array, UInt8Array
+from hiernorm.array_types import AnyArray, Float64Array, Int64Array, UInt8Array
 from hiernorm.learn.bitmap import decode_bitmap
 from hiernorm.learn.pairs import Pairs, make_pairs, parse_pairs
 
@@ -73,7 +72,7 @@ class PhotoTour:
         return np.unique(self.points)
 
     @cached_property
-    def interest(self) -> npt.NDArray[np.float64] | None:
+    def interest(self) -> Float64Array | None:
         """The rows of ``interest.txt``, ``(n, columns)``, or None where there is no such file."""
         if "interest.txt" not in self._files.names:
             return None
@@ -116,7 +115,7 @@ class PhotoTour:
         name = max(found, key=lambda m: (int(m[1]), m[0]))[0]
         return parse_pairs(self._read_table(name, np.int64), self.points, self._files.label(name))
 
-    def _read_table(self, name: str, dtype: type[Any]) -> npt.NDArray[Any]:
+    def _read_table(self, name: str, dtype: type[Any]) -> AnyArray:
         """Return the numbers of a text file, ``(rows, columns)``."""
         label = self._files.label(name)
         try:
@@ -137,7 +136,7 @@ class PhotoTour:
             raise ValueError(f"{label} is not a text file of numbers: {error}") from error
 
 
-class _Folder:
+class _FolderReader:
     """The files of a scene's folder."""
 
     def __init__(self, path: Path) -> None:
@@ -145,7 +144,7 @@ class _Folder:
         self.names = frozenset(p.name for p in path.iterdir())
 
     def label(self, name: str) -> str:
-        """Return what errors call the file."""
+        """Return the file's name in errors."""
         return str(self._path / name)
 
     def read(self, name: str) -> bytes:
@@ -155,8 +154,8 @@ class _Folder:
         return (self._path / name).read_bytes()
 
 
-class _Archive:
-    """The files of a scene's zip, wherever in it they lie."""
+class _ZipReader:
+    """The files of a scene's zip, in any folder of it."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -168,7 +167,7 @@ class _Archive:
         self.names = frozenset(self._members)
 
     def label(self, name: str) -> str:
-        """Return what errors call the file."""
+        """Return the file's name in errors."""
         return f"{self._path}:{name}"
 
     def read(self, name: str) -> bytes:
@@ -182,12 +181,12 @@ class _Archive:
             raise ValueError(f"{self.label(name)} is corrupt: {error}") from error
 
 
-def _find_files(root: Path, scene: str) -> _Folder | _Archive:
+def _find_files(root: Path, scene: str) -> _FolderReader | _ZipReader:
     """Return the scene's folder or archive."""
     if (root / scene).is_dir():
-        return _Folder(root / scene)
+        return _FolderReader(root / scene)
     if (root / f"{scene}.zip").is_file():
-        return _Archive(root / f"{scene}.zip")
+        return _ZipReader(root / f"{scene}.zip")
     raise FileNotFoundError(
         f"no scene {scene!r}: neither {root / scene}/ nor {scene}.zip in {root}"
     )

@@ -1,4 +1,4 @@
-"""Plain networks of ours and of others: teachers, and yardsticks to compare with."""
+"""Plain networks, ours and of other authors: teachers, and baselines of the evaluation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hiernorm.learn.network import HNHardNet, HNTFeat, PatchInput
 
 
 class PlainTFeat(nn.Module):
-    """kornia's TFeat on patches as ours are: halved by means, standardised inside.
+    """kornia's TFeat on our patches, which are halved by means; it standardises them inside.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""A network in 8 bits: half the time to describe a patch, half the size, for a little quality."""
+"""Quantisation of a network to 8 bits: half the time and size, for a little quality."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from hiernorm.array_types import UInt8Array
 from hiernorm.extras import import_extra
 from hiernorm.models.model import network_input
 
@@ -20,7 +20,7 @@ CALIBRATION_PATCHES = 2048
 CALIBRATION_BATCH = 128
 
 
-def quantize_onnx(content: bytes, patches: npt.NDArray[np.uint8]) -> bytes:
+def quantize_onnx(content: bytes, patches: UInt8Array) -> bytes:
     """Return an ONNX network of ours with convolutions in 8 bits.
 
     Weights have 7 bits and a scale per channel, activations 8 bits and a scale per layer. Sums
@@ -69,8 +69,8 @@ def quantize_onnx(content: bytes, patches: npt.NDArray[np.uint8]) -> bytes:
     return quantized
 
 
-def _reader(quantization: Any, patches: npt.NDArray[np.uint8]) -> Any:
-    """What hands patches to the calibration, batch by batch."""
+def _reader(quantization: Any, patches: UInt8Array) -> Any:
+    """Return a reader that gives patches to the calibration, batch by batch."""
 
     class Reader(quantization.CalibrationDataReader):  # type: ignore[misc]
         def __init__(self) -> None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from hiernorm.array_types import Float64Array
+from hiernorm.array_types import Float64Array, Int64Array
 from hiernorm.learn.network import DIM, PatchNetwork
 
 RIDGE = 3.0
@@ -19,9 +18,7 @@ CHUNK = 1024
 """Patches described at a time."""
 
 
-def rotate_network(
-    network: PatchNetwork, patches: Tensor, points: npt.NDArray[np.int64], method: str
-) -> None:
+def rotate_network(network: PatchNetwork, patches: Tensor, points: Int64Array, method: str) -> None:
     """Turn the features before normalisation, in place, so that the best directions lead.
 
     The rotation is folded into the last convolution and the statistics of the batch normalisation
@@ -63,9 +60,7 @@ def principal_directions(units: Float64Array) -> Float64Array:
     return np.ascontiguousarray(vectors[:, ::-1].T)
 
 
-def separating_directions(
-    units: Float64Array, points: npt.NDArray[np.int64], major: int
-) -> Float64Array:
+def separating_directions(units: Float64Array, points: Int64Array, major: int) -> Float64Array:
     """Return ``(128, 128)``: the first ``major`` rows are LDA's directions, best first.
 
     LDA's directions are not orthogonal to one another. The other rows are an orthonormal basis of

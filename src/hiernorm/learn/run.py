@@ -1,4 +1,4 @@
-"""A training run in progress: all that a checkpoint holds."""
+"""A training run in progress: everything that its state file holds."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ import numpy as np
 import torch
 from torch import nn
 
+from hiernorm._deprecation import renamed_names
 from hiernorm.learn.batches import PatchSet
 from hiernorm.learn.checkpoint import load_state, mean_weights, save_state, set_weights
 from hiernorm.learn.head import train_head
 from hiernorm.learn.network import PatchNetwork, make_network
 from hiernorm.learn.rotate import rotate_network
-from hiernorm.learn.settings import Settings
+from hiernorm.learn.settings import TrainingSettings
 
 STATE = "state.pth"
 ROTATION_PATCHES = 30_000
@@ -26,22 +27,22 @@ SAVED = ("epoch", "step", "sums", "history")
 
 
 @dataclass
-class Run:
+class TrainingRun:
     """A run between two steps.
 
     Attributes
     ----------
     settings, network, optimizer
-        What is trained, and how.
+        The settings, the network and its optimizer.
     epoch, step
-        What is done: whole epochs, and steps of the one in progress.
+        Epochs that are complete, and steps of the epoch in progress.
     sums
-        Of loss, distances and seconds over those steps.
+        Sums of loss, distances and seconds over those steps.
     history
         A record of each epoch.
     """
 
-    settings: Settings
+    settings: TrainingSettings
     network: PatchNetwork
     optimizer: torch.optim.Adam
     epoch: int = 0
@@ -50,8 +51,8 @@ class Run:
     history: list[dict[str, Any]] = field(default_factory=list)
 
     @classmethod
-    def start(cls, settings: Settings, train_set: PatchSet) -> Run:
-        """Begin a run: weights as they are given, turned if that is asked for, or random."""
+    def start(cls, settings: TrainingSettings, train_set: PatchSet) -> TrainingRun:
+        """Start a run: load or draw weights, rotate them and train the head if asked to."""
         torch.manual_seed(settings.seed)
         network = make_network(settings.architecture, settings.major, settings.alpha, settings.norm)
         if settings.init:
@@ -65,13 +66,13 @@ class Run:
         return cls(settings, network, _make_optimizer(settings, network))
 
     @classmethod
-    def load(cls, out: Path) -> Run:
+    def load(cls, out: Path) -> TrainingRun:
         """Continue a run where its state was saved."""
         state = load_state(out / STATE)
         missing = {*SAVED, "settings", "network", "optimizer"} - set(state)
         if missing:
             raise ValueError(f"{out / STATE} is no training state: it has no {missing.pop()!r}")
-        settings = Settings.from_json(state["settings"])
+        settings = TrainingSettings.from_json(state["settings"])
         network = make_network(settings.architecture, settings.major, settings.alpha, settings.norm)
         set_weights(network, state["network"], out / STATE)
         optimizer = _make_optimizer(settings, network)
@@ -86,7 +87,7 @@ class Run:
 
     @property
     def done(self) -> bool:
-        """Whether the schedule is over, or the validation loss has not fallen for long."""
+        """Whether all epochs are done, or the patience is exhausted."""
         losses = [merit(e) for e in self.history]
         patience = self.settings.patience
         plateaued = patience > 0 and len(losses) - 1 - np.argmin([*losses, np.inf]) >= patience
@@ -125,9 +126,9 @@ class Run:
 
 
 def merit(record: dict[str, Any]) -> float:
-    """What decides between epochs, lower is better: FPR@95 on development scenes, or the loss.
+    """Return the criterion of the best epoch: FPR@95 on development scenes, or the loss.
 
-    Scenes count by the geometric mean, so that a hard one does not drown the others.
+    Lower is better. Scenes count by the geometric mean: a hard scene does not dominate the others.
 
     Examples
     --------
@@ -148,6 +149,9 @@ def _initialize(network: PatchNetwork) -> None:
             nn.init.orthogonal_(module.weight, gain=0.6)
 
 
-def _make_optimizer(settings: Settings, network: PatchNetwork) -> torch.optim.Adam:
-    """Return the optimizer of the recipe."""
+def _make_optimizer(settings: TrainingSettings, network: PatchNetwork) -> torch.optim.Adam:
+    """Return Adam with the learning rate of the settings."""
     return torch.optim.Adam(network.parameters(), lr=settings.learning_rate)
+
+
+__getattr__ = renamed_names(__name__, {"Run": "hiernorm.learn.run:TrainingRun"})

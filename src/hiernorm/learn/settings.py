@@ -1,4 +1,4 @@
-"""What a training run does: one frozen record, the paper's recipe by default."""
+"""The settings of a training run; the defaults are the paper's."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from hiernorm._deprecation import renamed_names
 from hiernorm.learn.network import ARCHITECTURES, NORMS
 
 LOSSES = ("triplet", "hardest", "ranking")
@@ -19,61 +20,61 @@ PAPER_EPOCHS = {16: 30, 8: 10}
 
 
 @dataclass(frozen=True)
-class Settings:
-    """A training run. The defaults are the paper's recipe.
+class TrainingSettings:
+    """Settings of a training run. The defaults are the paper's.
 
     Attributes
     ----------
     data
         Paths of scenes: folders or zips.
     architecture, norm, major, alpha
-        The network's: see :class:`hiernorm.learn.HNHardNet`. Architectures are ``"hardnet"``,
-        ``"hynet"`` and ``"tfeat"``.
+        Parameters of the network, see :class:`hiernorm.learn.HNHardNet`. Architectures are
+        ``"hardnet"``, ``"hynet"`` and ``"tfeat"``.
     init
-        Weights to start from, the mean of several; none for random ones.
+        Weights to start from: the mean of all that are named, or random weights if none is.
     loss
         ``"triplet"`` with a random negative, ``"hardest"`` in the batch (HardNet's own), or
         ``"ranking"``: how many of the batch's negatives lie nearer than a positive, which is what
         FPR@95 counts.
     least_share
-        Of the ranking loss: shares of nearer negatives below this are good enough.
+        The ranking loss ignores shares of nearer negatives that lie well below this.
     margin, learning_rate, decay, batch
-        Of the loss and of Adam; how the learning rate falls to zero; pairs per batch.
+        Margin of the loss, learning rate of Adam, its decay to zero, and pairs per batch.
     epochs
-        At most so many; None means the paper's for this ``major``.
+        Maximum epochs; None means the paper's number for this ``major``.
     patience
-        Stop once the validation loss has not fallen for so many epochs; 0 means never.
+        Stop after this many epochs without a lower validation loss; 0 means never.
     augment
         Any of flips, turns (by quarters), shifts (of up to ``shift`` pixels of 64), frames (the
-        noise of a detector: place, scale and orientation) and light (gamma, blur, noise). Both
-        patches of a pair are flipped and turned alike; the rest is drawn for each patch.
+        noise of a detector: position, scale and orientation) and light (gamma, blur, noise). Both
+        patches of a pair get the same flip and turn. The rest is drawn for each patch.
     sampling, places_per_batch
-        ``"patches"``: every patch is an anchor once per epoch. ``"points"``: each batch has points
-        of so many scenes (0 means all of them), the same number of each; scenes are drawn with a
-        weight of the square root of their points. An epoch is then as many pairs as points.
+        ``"patches"``: every patch is an anchor once per epoch. ``"points"``: each batch has the
+        same number of points of each of ``places_per_batch`` scenes (0 means all scenes). Scenes
+        are drawn with a weight of the square root of their points. An epoch has one pair per point.
     validation
         The share of points held out.
     rotate
-        Turn the last layer before training so that the leading directions are the major: ``"pca"``
-        of the features, or ``"lda"``, the directions that separate points best.
+        Rotate the last layer before training so that the leading directions are the major:
+        ``"pca"`` of the features, or ``"lda"``, the directions that separate points best.
     major_weight
         Weight of the same loss on the major alone, added to that of the whole descriptor.
     second_order_weight
-        Weight of SOSNet's second-order similarity: anchors must be as far from each other as
-        their positives are.
+        Weight of SOSNet's second-order similarity: the distances among anchors must equal those
+        among their positives.
     teacher, distill_weight
-        Weights of plain networks whose distances are to be kept (the mean of several), and how
-        much that counts.
+        Weights of plain networks whose distances are distilled (the mean of several), and the
+        weight of the distillation loss.
     development
-        Paths of scenes that take no part in training. Each epoch is judged by FPR@95 on them.
+        Paths of scenes outside the training. The best epoch is selected by FPR@95 on them.
     freeze_statistics
-        Keep the batch-normalisation statistics of ``init``; needed after a rotation, whose scales
-        they hold.
+        Keep the batch-normalisation statistics of ``init``. A rotation needs this: its scales are
+        stored in them.
     head_epochs, head_views, head_learning_rate
-        Passes for the last layer alone before the others join, over each of so many variants of
-        every patch, and its learning rate, which falls to zero.
+        Training of the last layer alone before the whole network: epochs over each variant,
+        variants of every patch, and learning rate, which falls to zero.
     seed
-        Of everything random.
+        Seed of everything random.
     """
 
     data: tuple[str, ...]
@@ -109,7 +110,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         """Refuse what cannot be trained."""
-        for name in ("init", "teacher"):  # one may be given as such
+        for name in ("init", "teacher"):  # a single name may be given as a string
             value = getattr(self, name)
             if isinstance(value, str):
                 object.__setattr__(self, name, (value,) if value else ())
@@ -162,7 +163,7 @@ class Settings:
         return json.dumps(asdict(self))
 
     @classmethod
-    def from_json(cls, text: str) -> Settings:
+    def from_json(cls, text: str) -> TrainingSettings:
         """Return the record that :meth:`to_json` wrote."""
         values: dict[str, Any] = json.loads(text)
         names = {f.name for f in fields(cls)}
@@ -173,3 +174,6 @@ class Settings:
             value = kept.get(name, ())
             kept[name] = value if isinstance(value, str) else tuple(value)
         return cls(**kept)
+
+
+__getattr__ = renamed_names(__name__, {"Settings": "hiernorm.learn.settings:TrainingSettings"})

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from hiernorm.array_types import Float32Array
+from hiernorm.array_types import Float32Array, UInt8Array
 from hiernorm.extras import import_extra
 
 WINDOW = 48
@@ -15,9 +14,7 @@ CELLS_PER_SIZE = 6
 """OpenCV's descriptor covers six times the size of its keypoint, each way."""
 
 
-def describe_sift(
-    patches: npt.NDArray[np.uint8], window: int = WINDOW, root: bool = False
-) -> Float32Array:
+def describe_sift(patches: UInt8Array, window: int = WINDOW, root: bool = False) -> Float32Array:
     """Describe patches by OpenCV's SIFT, upright and at the centre.
 
     Parameters

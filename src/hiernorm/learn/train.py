@@ -21,28 +21,30 @@ from hiernorm.learn.checkpoint import save_weights
 from hiernorm.learn.development import DevelopmentScene, load_development
 from hiernorm.learn.network import PatchNetwork
 from hiernorm.learn.objective import Objective
-from hiernorm.learn.run import Run
-from hiernorm.learn.settings import Settings
+from hiernorm.learn.run import TrainingRun
+from hiernorm.learn.settings import TrainingSettings
 
 MODEL = "model.safetensors"
 LOG = "log.jsonl"
 
 SAVE_SECONDS = 180
-"""A run that is killed loses no more than this."""
+"""Seconds between saves: the most that a killed run loses."""
 
 
 class Reporter(Protocol):
-    """What hears of every step: a progress bar."""
+    """An observer of the training, such as a progress bar."""
 
-    def step(self, run: Run, steps: int) -> None:
-        """Hear that a step is done, of so many in an epoch."""
+    def step(self, run: TrainingRun, steps: int) -> None:
+        """Called after each step; an epoch has ``steps``."""
 
-    def epoch(self, run: Run) -> None:
-        """Hear that an epoch is done."""
+    def epoch(self, run: TrainingRun) -> None:
+        """Called after each epoch."""
 
 
-def train_network(run: Run, sets: tuple[PatchSet, PatchSet], out: Path, reporter: Reporter) -> bool:
-    """Train until the run is done; return False if Ctrl-C came first, its state saved.
+def train_network(
+    run: TrainingRun, sets: tuple[PatchSet, PatchSet], out: Path, reporter: Reporter
+) -> bool:
+    """Train until the run is done; return False after Ctrl-C, with the state saved.
 
     Writes into ``out``: ``state.pth`` after every epoch and every few minutes,
     ``model.safetensors`` whenever the network is the best so far, and ``log.jsonl``. Best is the
@@ -51,13 +53,13 @@ def train_network(run: Run, sets: tuple[PatchSet, PatchSet], out: Path, reporter
     Parameters
     ----------
     run
-        From :meth:`Run.start` or, to resume, :meth:`Run.load`.
+        From :meth:`TrainingRun.start` or, to resume, :meth:`TrainingRun.load`.
     sets
         Patches to train on and patches held out, from :func:`load_sets`.
     out
         A folder.
     reporter
-        Hears of every step.
+        Called after every step and epoch.
     """
     train_set, held_out = sets
     objective = Objective(run.settings)
@@ -86,7 +88,7 @@ def train_network(run: Run, sets: tuple[PatchSet, PatchSet], out: Path, reporter
     return True
 
 
-def save(run: Run, out: Path, model: bool) -> None:
+def save(run: TrainingRun, out: Path, model: bool) -> None:
     """Write state and log, and the model if it is the best so far; each whole or not at all."""
     if model:
         save_weights(out / MODEL, run.network)
@@ -95,11 +97,11 @@ def save(run: Run, out: Path, model: bool) -> None:
     write_atomically(out / LOG, log.encode())
 
 
-def take_step(run: Run, train_set: PatchSet, objective: Objective, steps: int) -> None:
-    """Draw the next batch and learn from it."""
+def take_step(run: TrainingRun, train_set: PatchSet, objective: Objective, steps: int) -> None:
+    """Draw the next batch and take one step of the optimizer."""
     started = time.perf_counter()
     seed = np.random.SeedSequence([run.settings.seed, run.epoch, run.step])
-    torch.manual_seed(int(seed.generate_state(1)[0]))  # dropout, so that any step may resume
+    torch.manual_seed(int(seed.generate_state(1)[0]))  # dropout depends on the step alone
     for group in run.optimizer.param_groups:
         group["lr"] = learning_rate(run.settings, run.epoch + run.step / steps)
     batch = train_set.draw(run.settings, run.epoch, run.step)
@@ -116,7 +118,7 @@ def take_step(run: Run, train_set: PatchSet, objective: Objective, steps: int) -
 
 
 @torch.no_grad()
-def validate(run: Run, held_out: PatchSet, objective: Objective) -> float:
+def validate(run: TrainingRun, held_out: PatchSet, objective: Objective) -> float:
     """Return the mean loss on points held out, always of the same batches."""
     run.network.eval()
     losses = [
@@ -126,18 +128,18 @@ def validate(run: Run, held_out: PatchSet, objective: Objective) -> float:
     return float(np.mean(losses))
 
 
-def develop(run: Run, scenes: Sequence[DevelopmentScene]) -> dict[str, float]:
+def develop(run: TrainingRun, scenes: Sequence[DevelopmentScene]) -> dict[str, float]:
     """Return FPR@95 on each development scene."""
     run.network.eval()
     return {scene.name: scene.measure(run.network) for scene in scenes}
 
 
-def learning_rate(settings: Settings, epoch: float) -> float:
-    """Return the learning rate after so many epochs, the last of them in part.
+def learning_rate(settings: TrainingSettings, epoch: float) -> float:
+    """Return the learning rate after ``epoch`` epochs, which may be a fraction.
 
     Examples
     --------
-    >>> learning_rate(Settings(data=("a",), decay="linear", epochs=4, learning_rate=0.5), 3)
+    >>> learning_rate(TrainingSettings(data=("a",), decay="linear", epochs=4, learning_rate=0.5), 3)
     0.125
     """
     done = epoch / settings.total_epochs
@@ -145,7 +147,7 @@ def learning_rate(settings: Settings, epoch: float) -> float:
     return settings.learning_rate * factors[settings.decay]
 
 
-def set_mode(network: PatchNetwork, settings: Settings) -> None:
+def set_mode(network: PatchNetwork, settings: TrainingSettings) -> None:
     """Switch to training; batch normalisation keeps its statistics if that is asked for."""
     network.train()
     if settings.freeze_statistics:
@@ -156,7 +158,7 @@ def set_mode(network: PatchNetwork, settings: Settings) -> None:
 
 @contextmanager
 def catch_interrupts() -> Iterator[Callable[[], bool]]:
-    """Turn Ctrl-C into a question to ask between steps; a second one stops at once."""
+    """Yield a function that tells whether Ctrl-C came; a second Ctrl-C stops at once."""
     seen: list[int] = []
 
     def note(number: int, _: object) -> None:

@@ -10,10 +10,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from hiernorm.array_types import Float32Array, UInt8Array
 from hiernorm.arrays import as_count
 from hiernorm.extras import import_extra
 from hiernorm.normalize import normalize
-from hiernorm.reference import Float32Array, canonical_norm
+from hiernorm.reference import canonical_norm
 from hiernorm.threads import thread_count
 
 SIZES = (32, 64)
@@ -45,7 +46,7 @@ def load_model(name: str | Path, *, threads: int | None = None) -> Model:
         ``"hardnet"`` (plain), ``"hn16"`` (K=16, alpha=1/8, the recommended one), ``"hn8"`` (K=8,
         alpha=1/32), or the path of an ``.onnx`` file.
     threads
-        Of onnxruntime; by default as many as an index would use.
+        Threads of onnxruntime; by default as many as an index uses.
 
     Examples
     --------
@@ -80,18 +81,18 @@ class Model:
     content
         The bytes of an ONNX file as :func:`hiernorm.learn.export_network` writes it.
     name
-        What it is called, in errors too.
+        Name of the model, also in errors.
     threads
-        Of onnxruntime.
+        Threads of onnxruntime.
 
     Attributes
     ----------
     norm
         ``"hn"`` or ``"l2"``.
     major, alpha
-        Of an index for the descriptors; None for a plain model.
+        Parameters of an index for the descriptors; None for a plain model.
     digest
-        SHA-256 of the file: which model descriptors come from.
+        SHA-256 of the file, which identifies the model of descriptors.
     nbytes
         Size of the file.
     """
@@ -132,8 +133,8 @@ class Model:
         Parameters
         ----------
         patches
-            ``(n, 64, 64)`` or ``(n, 32, 32)``, grey: uint8, or floats of any range. Brightness and
-            contrast do not matter, they are taken out.
+            ``(n, 64, 64)`` or ``(n, 32, 32)``, grey: uint8, or floats of any range. The network
+            removes brightness and contrast.
         batch_size
             Patches at a time.
         progress
@@ -170,7 +171,7 @@ class Model:
         return (features.astype(np.float64) / np.maximum(norms, 1e-12)).astype(np.float32)
 
 
-def as_patches(patches: npt.ArrayLike) -> npt.NDArray[np.uint8] | Float32Array:
+def as_patches(patches: npt.ArrayLike) -> UInt8Array | Float32Array:
     """Return patches as ``(n, size, size)``, uint8 or finite float32, or raise.
 
     Examples
@@ -196,7 +197,7 @@ def as_patches(patches: npt.ArrayLike) -> npt.NDArray[np.uint8] | Float32Array:
     return rows
 
 
-def network_input(rows: npt.NDArray[np.uint8] | Float32Array) -> Float32Array:
+def network_input(rows: UInt8Array | Float32Array) -> Float32Array:
     """Return the batch as the network takes it: float32 ``(n, 1, 64, 64)``."""
     if rows.shape[1] == SIZES[0]:
         # The network halves by means of 2x2 pixels, which undoes this exactly.
@@ -213,10 +214,9 @@ def _starts(count: int, batch_size: int, progress: bool) -> Iterator[int]:
     if not progress:
         yield from starts
         return
-    bars = import_extra("rich.progress", extra="vision")
-    console = import_extra("rich.console", extra="vision").Console(stderr=True)
-    with bars.Progress(console=console, transient=True) as bar:
-        task = bar.add_task("describing patches", total=count)
+    bars = import_extra("hiernorm.cli.progress", extra="vision")
+    with bars.progress_bar("describing patches", unit="patches") as show:
+        show(0, count)
         for start in starts:
             yield start
-            bar.advance(task, min(batch_size, count - start))
+            show(min(start + batch_size, count), count)

@@ -1,14 +1,14 @@
-"""The download of official scenes: fetched by pooch, checked against digests, or not there."""
+"""The download of official scenes by pooch, with a check of their digests."""
 
 from __future__ import annotations
 
-import os
 import re
 import zipfile
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
+from hiernorm._files import write_atomically
 from hiernorm.extras import import_extra
 from hiernorm.learn.scenes.archives import ARCHIVES, Archive
 from hiernorm.learn.scenes.transfer import OnBytes, Transfer
@@ -23,7 +23,7 @@ class DamagedArchiveError(RuntimeError):
 
 
 @dataclass(frozen=True)
-class Downloaded:
+class DownloadedArchive:
     """An archive on disk.
 
     Attributes
@@ -31,9 +31,9 @@ class Downloaded:
     file : Path
         The archive.
     digest : str
-        What it was compared with, ``md5:...`` or ``sha256:...``.
+        The digest that it was compared with, ``md5:...`` or ``sha256:...``.
     newly_pinned : bool
-        No digest was known: this one was pinned now, and later downloads are compared with it.
+        Whether no digest was known. Then this one is pinned for later downloads.
     """
 
     file: Path
@@ -50,18 +50,18 @@ def find_archive(scene: str) -> Archive:
 
 def download(
     archive: Archive, folder: Path, on_bytes: OnBytes = lambda have, total: None
-) -> Downloaded:
+) -> DownloadedArchive:
     """Fetch an archive into ``folder``, unless it is there and good.
 
-    The archive appears under its name only when it is complete and has passed its checks. What has
-    arrived of one that broke off stays as ``<scene>.zip.part`` for the next call.
+    The archive appears under its name only when it is complete and has passed its checks. The bytes
+    of an interrupted download stay as ``<scene>.zip.part`` for the next call.
 
     Raises
     ------
     TransferError
-        The file cannot be had, or broke off.
+        The server does not send the file, or the transfer was interrupted.
     DamagedArchiveError
-        What came is no zip of patches, or not the one that the digest says.
+        The file is no zip of patches, or its digest differs.
     """
     pooch = import_extra("pooch", "data")
     pooch.get_logger().setLevel("WARNING")
@@ -70,7 +70,7 @@ def download(
     pinned = _read_pins(folder).get(file.name)
     known = archive.digest or pinned
     if known is None and file.exists():
-        # Whoever put it there: from now on it counts.
+        # A file that was put there by hand is pinned as a first download is.
         check_archive(file)
     else:
         transfer = Transfer(file.with_name(file.name + ".part"), on_bytes, check_archive)
@@ -89,10 +89,10 @@ def download(
                 f"{error}"
             ) from error
     if known is not None:
-        return Downloaded(file, known, newly_pinned=False)
+        return DownloadedArchive(file, known, newly_pinned=False)
     digest = f"sha256:{pooch.file_hash(str(file), alg='sha256')}"
     _write_pin(folder, file.name, digest)
-    return Downloaded(file, digest, newly_pinned=True)
+    return DownloadedArchive(file, digest, newly_pinned=True)
 
 
 def check_archive(file: Path) -> None:
@@ -132,6 +132,4 @@ def _write_pin(folder: Path, name: str, digest: str) -> None:
     """Add a digest to the list; the list is replaced in one step."""
     pins = {**_read_pins(folder), name: digest}
     lines = [f"{pin.removeprefix('sha256:')}  {name}\n" for name, pin in sorted(pins.items())]
-    fresh = folder / f".{PINS}.{os.getpid()}"
-    fresh.write_text("".join(lines), encoding="utf-8")
-    os.replace(fresh, folder / PINS)
+    write_atomically(folder / PINS, "".join(lines).encode())

@@ -1,4 +1,4 @@
-"""The maker of scenes: keypoints of photos, seen again through homographies, light and noise."""
+"""Scenes from photos: keypoints, seen again in views with other geometry, light and noise."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from hiernorm._deprecation import renamed_names, renamed_parameter
 from hiernorm.array_types import Int64Array, UInt8Array
 from hiernorm.learn.scenes.views import Variation, draw_view, jitter, lie_inside, transport
 from hiernorm.learn.scenes.writer import SceneWriter
@@ -17,27 +18,27 @@ from hiernorm.vision.patches import cut_patches, patch_corners
 from hiernorm.vision.photos import read_grey
 
 LEAST_SIDE = 96
-"""Smaller pictures hold no patch worth having."""
+"""Pixels of the shorter side; smaller photos are skipped."""
 
 LEAST_DISTANCE = 4.0
-"""Two points of a photo are at least this far apart, in sigmas of the finer one: closer ones
-look so alike that to call their patches different would be wrong."""
+"""Least distance of two points of a photo, in sigmas of the finer one. Closer points look nearly
+the same: their patches would be wrong as non-matching pairs."""
 
 
 @dataclass(frozen=True)
-class Recipe:
-    """What a scene is made with.
+class SceneSettings:
+    """Settings of a scene that is rendered from photos.
 
     Attributes
     ----------
     points : int
-        Points per photo at most: the strongest keypoints that lie apart from each other.
+        Maximum points per photo: the strongest keypoints that lie apart from each other.
     views : int
-        Views of each point at most; a view in which its patch would leave the photo is left out.
+        Maximum views per point. A view is left out if its patch would leave the photo.
     pairs : int
-        Matching pairs in the match file at most, and as many non-matching ones.
+        Maximum matching pairs in the match file. There are as many non-matching pairs.
     seed : int
-        Seed of everything that is drawn.
+        Seed of the random choices.
     variation : Variation
         How much views and frames vary.
     """
@@ -55,22 +56,23 @@ class Recipe:
 
 
 @dataclass(frozen=True)
-class Made:
-    """What a scene consists of."""
+class SceneSummary:
+    """The numbers of photos, points and patches of a scene."""
 
     photos: int
     points: int
     patches: int
 
 
+@renamed_parameter("recipe", "settings")
 def make_scene(
     photos: Sequence[Path],
     out: Path,
-    recipe: Recipe | None = None,
+    settings: SceneSettings | None = None,
     *,
     on_photo: Callable[[Path], None] = lambda photo: None,
-) -> Made:
-    """Make a scene in the UBC format from photos: the same bytes for the same photos and recipe.
+) -> SceneSummary:
+    """Make a scene in the UBC format from photos: the same bytes for the same photos and settings.
 
     Parameters
     ----------
@@ -78,7 +80,7 @@ def make_scene(
         Files of photos. Their order counts, their names do not.
     out
         Folder to make, or zip if the name ends in ``.zip``. Appears when it is complete.
-    recipe
+    settings
         Numbers of points, views and pairs, the seed, and how much views vary.
     on_photo
         Called after each photo.
@@ -88,15 +90,15 @@ def make_scene(
     >>> import tempfile
     >>> from hiernorm.learn.scenes.embedded import embedded_photos
     >>> out = Path(tempfile.mkdtemp()) / "coins.zip"
-    >>> made = make_scene(embedded_photos()[5:6], out, Recipe(points=20, views=3))
+    >>> made = make_scene(embedded_photos()[5:6], out, SceneSettings(points=20, views=3))
     >>> made.points, made.patches
     (20, 60)
     """
-    recipe = recipe or Recipe()
+    settings = settings or SceneSettings()
     points = 0
-    with SceneWriter(out, pairs=recipe.pairs, seed=recipe.seed) as writer:
+    with SceneWriter(out, pairs=settings.pairs, seed=settings.seed) as writer:
         for number, photo in enumerate(photos):
-            for patches, images, frames in _see_points(read_grey(photo), number, recipe):
+            for patches, images, frames in _see_points(read_grey(photo), number, settings):
                 writer.add(points, patches, images, frames)
                 points += 1
             on_photo(photo)
@@ -105,23 +107,23 @@ def make_scene(
                 f"a scene needs 2 points or more, found {points} in {len(photos)} photos; "
                 f"photos need detail and {LEAST_SIDE} pixels or more along each side"
             )
-    return Made(len(photos), points, len(writer))
+    return SceneSummary(len(photos), points, len(writer))
 
 
 def _see_points(
-    photo: UInt8Array, number: int, recipe: Recipe
+    photo: UInt8Array, number: int, settings: SceneSettings
 ) -> list[tuple[UInt8Array, Int64Array, Frames]]:
     """Patches, image numbers and frames of each point of a photo, in the order of the points."""
     if min(photo.shape) < LEAST_SIDE:
         return []
-    # A photo's own stream: what it yields does not depend on the photos before it.
-    rng = np.random.default_rng([recipe.seed, number])
-    points = _choose_points(photo, recipe.points)
+    # Each photo has its own random stream: its views do not depend on the photos before it.
+    rng = np.random.default_rng([settings.seed, number])
+    points = _choose_points(photo, settings.points)
     seen: list[tuple[UInt8Array, Frames]] = []
-    is_inside = np.zeros((recipe.views, len(points)), bool)
-    for view_number in range(recipe.views):
-        view = draw_view(photo, recipe.variation, rng)
-        frames = jitter(transport(points, view.homography), recipe.variation, rng)
+    is_inside = np.zeros((settings.views, len(points)), bool)
+    for view_number in range(settings.views):
+        view = draw_view(photo, settings.variation, rng)
+        frames = jitter(transport(points, view.homography), settings.variation, rng)
         is_inside[view_number] = lie_inside(patch_corners(frames), view, photo)
         seen.append((cut_patches(view.image, frames), frames))
     patches = np.stack([cut for cut, _ in seen])
@@ -130,7 +132,7 @@ def _see_points(
     for point in np.flatnonzero(is_inside.sum(axis=0) >= 2):
         views = np.flatnonzero(is_inside[:, point])
         frames = Frames(*(place[views, point] for place in places))
-        rows.append((patches[views, point], number * recipe.views + views, frames))
+        rows.append((patches[views, point], number * settings.views + views, frames))
     return rows
 
 
@@ -151,3 +153,6 @@ def _choose_points(photo: UInt8Array, limit: int) -> Frames:
             if len(kept) == limit:
                 break
     return found[np.array(kept, np.int64)]
+
+
+__getattr__ = renamed_names(__name__, {"Recipe": "hiernorm.learn.scenes.maker:SceneSettings"})

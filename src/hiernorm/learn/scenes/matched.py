@@ -1,4 +1,4 @@
-"""The maker of scenes from photos of one place: points are what several photos agree on."""
+"""Scenes from photos of one place: points are tracks of matched keypoints."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
+from hiernorm._deprecation import renamed_names, renamed_parameter
 from hiernorm.array_types import Int64Array, UInt8Array
-from hiernorm.learn.scenes.maker import LEAST_DISTANCE, Made
+from hiernorm.learn.scenes.maker import LEAST_DISTANCE, SceneSummary
 from hiernorm.learn.scenes.partners import choose_partners
 from hiernorm.learn.scenes.tracks import keep_apart, link_matches
 from hiernorm.learn.scenes.views import Variation, jitter
@@ -29,36 +30,36 @@ from hiernorm.vision.patches import SIZE, cut_patches, patch_corners
 from hiernorm.vision.photos import read_grey
 
 LEAST_INLIERS = 30
-"""Photos that agree on fewer matches may agree by chance: they are taken not to overlap."""
+"""Two photos with fewer inliers may agree by chance: they are taken not to overlap."""
 
 
 @dataclass(frozen=True)
-class TrackRecipe:
-    """What a scene of real views is made with.
+class TrackSettings:
+    """Settings of a scene of matched photos.
 
     Attributes
     ----------
     descriptor : str
-        What keypoints are matched by: ``"sift"``, so that points do not depend on the network
-        that is to be trained or judged on them, or a model that ships with the package.
+        Descriptor that keypoints are matched by: ``"sift"`` or a model that ships with the package.
+        With ``"sift"`` the points do not depend on the network to train or to evaluate.
     keypoints : int
-        Keypoints per photo at most, the strongest.
+        Maximum keypoints per photo, the strongest.
     partners : int
-        Each photo is matched with so many others, those whose descriptors are nearest; 0 matches
+        Number of photos to match each photo with: those whose descriptors are nearest. 0 matches
         every two photos.
     longest_side : int
-        Larger photos are searched for keypoints at this many pixels.
+        Larger photos are reduced to this many pixels for the detection of keypoints.
     ratio : float
         Largest ratio of the distances to the nearest and the second nearest keypoint.
     geometry : str
-        What the matches of two photos must agree on: one of
-        :data:`hiernorm.vision.geometry.GEOMETRIES`. A homography, where it explains nearly as
-        much, lets fewer wrong matches pass than epipolar lines do, but only points of the plane.
+        Geometry that the matches of two photos must agree with: one of
+        :data:`hiernorm.vision.geometry.GEOMETRIES`. A homography admits fewer wrong matches than
+        epipolar lines do, but only points of one plane.
     threshold : float
-        How many pixels a match may be off.
+        Maximum error of a match in pixels.
     pairs, seed, variation
-        As in :class:`hiernorm.learn.scenes.maker.Recipe`; of the variation, only the noise of the
-        detector.
+        As in :class:`hiernorm.learn.scenes.maker.SceneSettings`. Only the noise of the detector
+        is taken from the variation.
     """
 
     descriptor: str = "sift"
@@ -81,14 +82,15 @@ class TrackRecipe:
             raise ValueError(f"ratio must be above 0 and at most 1, got {self.ratio}")
 
 
+@renamed_parameter("recipe", "settings")
 def make_matched_scene(
     photos: Sequence[Path],
     out: Path,
-    recipe: TrackRecipe | None = None,
+    settings: TrackSettings | None = None,
     *,
     on_step: Callable[[str, int, int], None] = lambda what, done, total: None,
-) -> Made:
-    """Make a scene in the UBC format from photos of one place, without any made view.
+) -> SceneSummary:
+    """Make a scene in the UBC format from photos of one place, without rendered views.
 
     Every photo is described and matched with its partners. Matches of two photos must agree with
     one geometry. They are joined into points that two or more photos see.
@@ -99,62 +101,62 @@ def make_matched_scene(
         Files of photos that overlap.
     out
         Folder to make, or zip if the name ends in ``.zip``. Appears when it is complete.
-    recipe
+    settings
         Numbers of keypoints and pairs, thresholds, the seed.
     on_step
-        Called with what was done, how many of it and of how many.
+        Called with the name of a step, the number done and the total.
     """
-    recipe = recipe or TrackRecipe()
-    describe = _make_describer(recipe)
+    settings = settings or TrackSettings()
+    describe = _make_describer(settings)
     described = []
     for photo in photos:
         described.append(describe(photo))
         on_step("photos described", len(described), len(photos))
-    tracks = _find_tracks(described, recipe, on_step)
+    tracks = _find_tracks(described, settings, on_step)
     if len(tracks) < 2:
         raise ValueError(
             f"a scene needs 2 points or more, found {len(tracks)} in {len(photos)} photos; "
             "points are found where photos show the same place"
         )
     frames = [one.frames for one in described]
-    with SceneWriter(out, pairs=recipe.pairs, seed=recipe.seed) as writer:
+    with SceneWriter(out, pairs=settings.pairs, seed=settings.seed) as writer:
         points = 0
-        for patches, images, seen in _see_tracks(photos, frames, tracks, recipe):
+        for patches, images, seen in _see_tracks(photos, frames, tracks, settings):
             writer.add(points, patches, images, seen)
             points += 1
-        return Made(len(photos), points, len(writer))
+        return SceneSummary(len(photos), points, len(writer))
 
 
-def _make_describer(recipe: TrackRecipe) -> Callable[[Path], PhotoFeatures]:
-    """What describes a photo as the recipe says."""
-    if recipe.descriptor == "sift":
+def _make_describer(settings: TrackSettings) -> Callable[[Path], PhotoFeatures]:
+    """Return a function that describes a photo as the settings say."""
+    if settings.descriptor == "sift":
         return lambda photo: describe_photo_by_sift(
-            photo, limit=recipe.keypoints, longest_side=recipe.longest_side
+            photo, limit=settings.keypoints, longest_side=settings.longest_side
         )
     describing = FeatureSettings(
-        model=recipe.descriptor, limit=recipe.keypoints, longest_side=recipe.longest_side
+        model=settings.descriptor, limit=settings.keypoints, longest_side=settings.longest_side
     )
-    model = load_model(recipe.descriptor)
+    model = load_model(settings.descriptor)
     return lambda photo: describe_photo(photo, describing, model)
 
 
 def _find_tracks(
     described: Sequence[PhotoFeatures],
-    recipe: TrackRecipe,
+    settings: TrackSettings,
     on_step: Callable[[str, int, int], None],
 ) -> list[Int64Array]:
-    """Match photos with their partners, keep what agrees, join it."""
+    """Match photos with their partners, keep the inliers, link them to tracks."""
     frames = [one.frames for one in described]
     sets = [DescriptorSet(one.descriptors) for one in described]
-    couples = choose_partners([one.rows for one in sets], recipe.partners)
+    couples = choose_partners([one.rows for one in sets], settings.partners)
     matches = {}
     for number, (i, j) in enumerate(couples):
-        pairs = match_descriptors(sets[i], sets[j], ratio=recipe.ratio).pairs
+        pairs = match_descriptors(sets[i], sets[j], ratio=settings.ratio).pairs
         agreement = estimate_geometry(
             frames[i].centres[pairs[:, 0]],
             frames[j].centres[pairs[:, 1]],
-            geometry=recipe.geometry,
-            threshold=recipe.threshold,
+            geometry=settings.geometry,
+            threshold=settings.threshold,
         )
         if agreement.count >= LEAST_INLIERS:
             matches[i, j] = pairs[agreement.inliers]
@@ -167,7 +169,7 @@ def _see_tracks(
     photos: Sequence[Path],
     frames: Sequence[Frames],
     tracks: Sequence[Int64Array],
-    recipe: TrackRecipe,
+    settings: TrackSettings,
 ) -> Iterator[tuple[UInt8Array, Int64Array, Frames]]:
     """Patches, photo numbers and frames of each track, in the order of the tracks."""
     views = np.concatenate(tracks)
@@ -176,9 +178,9 @@ def _see_tracks(
     inside = np.zeros(len(views), bool)
     for number, photo in enumerate(photos):
         rows = np.flatnonzero(views[:, 0] == number)
-        rng = np.random.default_rng([recipe.seed, number])
+        rng = np.random.default_rng([settings.seed, number])
         image = read_grey(photo)
-        seen = jitter(frames[number][views[rows, 1]], recipe.variation, rng)
+        seen = jitter(frames[number][views[rows, 1]], settings.variation, rng)
         height, width = image.shape
         corners = patch_corners(seen)
         inside[rows] = ((corners >= 0) & (corners <= (width - 1, height - 1))).all(axis=(1, 2))
@@ -189,3 +191,8 @@ def _see_tracks(
         rows = first + np.flatnonzero(inside[first:end])
         if len(rows) >= 2:
             yield patches[rows], views[rows, 0], Frames(*places[:, rows])
+
+
+__getattr__ = renamed_names(
+    __name__, {"TrackRecipe": "hiernorm.learn.scenes.matched:TrackSettings"}
+)

@@ -1,4 +1,4 @@
-"""Partners of photos: which two are worth matching, by exact neighbours of few keypoints."""
+"""Choice of the pairs of photos to match, by exact neighbours of a few keypoints."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from hiernorm.array_types import Float32Array
 from hiernorm.index import Index
 
 VOTERS = 500
-"""Keypoints of a photo that vote, and that can be voted for: the strongest."""
+"""Number of the strongest keypoints per photo that vote and that can be voted for."""
 
 NEIGHBOURS = 8
-"""Votes of a keypoint: for the photos of so many nearest keypoints."""
+"""Votes of a keypoint, which go to the photos of its nearest keypoints."""
 
 
 def choose_partners(descriptors: Sequence[Float32Array], partners: int) -> list[tuple[int, int]]:
@@ -23,9 +23,9 @@ def choose_partners(descriptors: Sequence[Float32Array], partners: int) -> list[
     Parameters
     ----------
     descriptors
-        Of each photo, ``(n, d)``, the strongest keypoints first.
+        Descriptors ``(n, d)`` of each photo, the strongest keypoints first.
     partners
-        How many; 0 or as many as there are photos means every two.
+        Number of partners per photo; 0, or as many as there are photos, means every two.
 
     Examples
     --------

@@ -13,7 +13,7 @@ from hiernorm.vision.frames import Frames
 def link_matches(
     sizes: Sequence[int], matches: dict[tuple[int, int], Int64Array]
 ) -> list[Int64Array]:
-    """Join matches into tracks; a track that sees one photo twice is wrong somewhere: left out.
+    """Link matches to tracks; a track with two keypoints of one photo is wrong and left out.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ TIMEOUT = (20.0, 60.0)
 """Seconds to wait for a connection, and for the next bytes."""
 
 OnBytes = Callable[[int, "int | None"], None]
-"""Hears how many bytes are there, and of how many, if the server says."""
+"""Called with the bytes received, and with the total if the server gives it."""
 
 
 class TransferError(RuntimeError):
@@ -26,20 +26,19 @@ class TransferError(RuntimeError):
 
 
 class Transfer:
-    """Downloads one file, as pooch asks for it, by way of ``part``.
+    """Downloads one file by way of ``part``; a downloader of pooch.
 
-    What has arrived stays in ``part``, and what is known of it beside it, until the file is
-    complete: the next transfer asks for the rest only.
+    The bytes received stay in ``part`` until the file is complete, with their address and version
+    in a file beside it. The next transfer asks for the rest only.
 
     Parameters
     ----------
     part
-        File that holds what has arrived.
+        File that holds the bytes received.
     on_bytes
-        Called now and then with the bytes there, and their number in the end.
+        Called after each chunk with the bytes received and the total.
     check
-        Called with the complete file before it is handed over; raises if it is not good, and then
-        nothing is kept.
+        Called with the complete file before it gets its name. If it raises, the file is removed.
     """
 
     def __init__(self, part: Path, on_bytes: OnBytes, check: Callable[[Path], None]) -> None:
@@ -71,19 +70,19 @@ class Transfer:
         self._note.unlink(missing_ok=True)
 
     def _receive(self, requests: Any, url: str) -> int | None:
-        """Fetch what is missing; return the size that the server promises."""
+        """Fetch the missing bytes; return the size that the server gives."""
         have, validator = self._recall(url)
         headers = {"Accept-Encoding": "identity"}
         if have:
             headers["Range"] = f"bytes={have}-"
             if validator:
-                # If the file has changed meanwhile, all of it comes again.
+                # If the file has changed meanwhile, the server sends all of it.
                 headers["If-Range"] = validator
         with requests.get(url, headers=headers, stream=True, timeout=TIMEOUT) as response:
             if response.status_code == requests.codes.requested_range_not_satisfiable:
                 if response.headers.get("Content-Range") == f"bytes */{have}":
-                    return have  # All of it had come.
-                # What is there is longer than the file: not a part of it.
+                    return have  # The file was complete.
+                # The part is longer than the file, so it is no part of it.
                 self._forget()
                 return self._receive(requests, url)
             response.raise_for_status()
@@ -104,7 +103,7 @@ class Transfer:
         return total
 
     def _recall(self, url: str) -> tuple[int, str | None]:
-        """How many bytes of this address are there, and the mark of their version."""
+        """Return the number of bytes kept from this address, and the validator of their version."""
         try:
             note = json.loads(self._note.read_text())
             if note["url"] == url:
@@ -132,7 +131,7 @@ class Transfer:
 
 
 def _strong_validator(headers: Any) -> str | None:
-    """What If-Range may be asked with: an ETag that is not weak, or else the date."""
+    """Return the value for If-Range: an ETag that is not weak, or else the date."""
     tag: str | None = headers.get("ETag")
     if tag is not None and not tag.startswith("W/"):
         return tag

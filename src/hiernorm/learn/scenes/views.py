@@ -1,4 +1,4 @@
-"""Views of a photo: random homographies and light, and where keypoints come to lie in them."""
+"""Views of a photo: random homographies and light, and the keypoints' positions in them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hiernorm.vision.frames import Frames
 _OVERSAMPLING = 2
 
 BEST_JPEG = 95
-"""Quality above which compression changes next to nothing."""
+"""Highest quality that is drawn; above it compression changes almost nothing."""
 
 
 @dataclass(frozen=True)
@@ -64,17 +64,17 @@ class Variation:
 
 
 @dataclass(frozen=True)
-class View:
-    """A photo seen from elsewhere: the picture, and the homography from photo to picture."""
+class RenderedView:
+    """A rendered view of a photo: the image, and the homography from photo to image."""
 
     image: UInt8Array
     homography: Float64Array
 
 
-def draw_view(photo: UInt8Array, variation: Variation, rng: np.random.Generator) -> View:
-    """See ``photo`` through a random homography, in other light, by a worse camera."""
+def draw_view(photo: UInt8Array, variation: Variation, rng: np.random.Generator) -> RenderedView:
+    """Render ``photo`` by a random homography, with other light, blur and noise."""
     homography, size = _fit_canvas(photo.shape, _draw_homography(photo.shape, variation, rng))
-    return View(_change_light(_warp(photo, homography, size), variation, rng), homography)
+    return RenderedView(_change_light(_warp(photo, homography, size), variation, rng), homography)
 
 
 def transport(frames: Frames, homography: Float64Array) -> Frames:
@@ -99,7 +99,7 @@ def transport(frames: Frames, homography: Float64Array) -> Frames:
 
 
 def jitter(frames: Frames, variation: Variation, rng: np.random.Generator) -> Frames:
-    """Disturb frames as a detector does that finds the same point in another photo."""
+    """Add the noise of a detector that finds the same point in another photo."""
     n = len(frames)
     radius = variation.shift * frames.sigma * np.sqrt(rng.random(n))
     direction = rng.uniform(-np.pi, np.pi, n)
@@ -111,7 +111,7 @@ def jitter(frames: Frames, variation: Variation, rng: np.random.Generator) -> Fr
     )
 
 
-def lie_inside(corners: Float64Array, view: View, photo: UInt8Array) -> BoolArray:
+def lie_inside(corners: Float64Array, view: RenderedView, photo: UInt8Array) -> BoolArray:
     """Which patches, given by their corners (n, 4, 2) in the view, show nothing but the photo."""
     places = np.concatenate((corners, np.ones((*corners.shape[:2], 1))), -1)
     places = places @ np.linalg.inv(view.homography).T

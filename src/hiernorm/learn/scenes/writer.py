@@ -1,4 +1,4 @@
-"""The writer of scenes: mosaics of patches with their lists, into a folder or a zip, or nothing."""
+"""The writer of scenes: mosaics of patches and their lists, in a folder or a zip."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from hiernorm.learn.phototour import GRID, PATCH
 from hiernorm.vision.frames import Frames
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
-"""Date of every file in a zip: the bytes of a scene must not tell when it was made."""
+"""Date of every file in a zip: the bytes of a scene must not depend on the time."""
 
 
 class SceneWriter:
     """Writes a scene patch by patch; the scene appears when it is complete, or not at all.
 
-    A scene is made beside its final place and renamed at the end. After an error nothing is left.
+    A scene is written beside its final path and renamed at the end. After an error nothing is left.
 
     Parameters
     ----------
@@ -71,10 +71,10 @@ class SceneWriter:
     def __enter__(self) -> SceneWriter:
         self.out.parent.mkdir(parents=True, exist_ok=True)
         # In the same folder, since a rename is atomic only within one file system.
-        self._workshop = Path(tempfile.mkdtemp(prefix=f".{self.out.name}.", dir=self.out.parent))
-        self._unfinished = self._workshop / "scene"
+        self._temporary = Path(tempfile.mkdtemp(prefix=f".{self.out.name}.", dir=self.out.parent))
+        self._unfinished = self._temporary / "scene"
         is_zip = self.out.suffix.lower() == ".zip"
-        self._store: _Store = (_Zip if is_zip else _Folder)(self._unfinished)
+        self._files: _FileWriter = (_ZipWriter if is_zip else _FolderWriter)(self._unfinished)
         return self
 
     def add(self, point: int, patches: UInt8Array, images: Int64Array, frames: Frames) -> None:
@@ -107,7 +107,7 @@ class SceneWriter:
     def _write_mosaic(self) -> None:
         mosaic = encode_bitmap(self._mosaic.reshape(GRID * PATCH, GRID * PATCH))
         number = (len(self._points) - 1) // GRID**2
-        self._store.write(f"patches{number:04d}.bmp", mosaic)
+        self._files.write(f"patches{number:04d}.bmp", mosaic)
         self._mosaic[:] = 0
 
     def _finish(self) -> None:
@@ -121,10 +121,10 @@ class SceneWriter:
         both = zip(pairs.first[order], pairs.second[order], strict=True)
         matches = [f"{a} {points[a]} 0 {b} {points[b]} 0 0\n" for a, b in both]
         count = len(pairs) // 2
-        self._store.write("info.txt", "".join(self._info).encode())
-        self._store.write("interest.txt", "".join(self._interest).encode())
-        self._store.write(f"m50_{count}_{count}_0.txt", "".join(matches).encode())
-        self._store.close()
+        self._files.write("info.txt", "".join(self._info).encode())
+        self._files.write("interest.txt", "".join(self._interest).encode())
+        self._files.write(f"m50_{count}_{count}_0.txt", "".join(matches).encode())
+        self._files.close()
         if self.out.exists():
             raise FileExistsError(f"{self.out} has appeared meanwhile; it is left as it is")
         os.rename(self._unfinished, self.out)
@@ -141,12 +141,12 @@ class SceneWriter:
         finally:
             # A zip writes its list of contents when it is closed, which a full disk refuses too.
             with suppress(OSError):
-                self._store.close()
-            shutil.rmtree(self._workshop, ignore_errors=True)
+                self._files.close()
+            shutil.rmtree(self._temporary, ignore_errors=True)
 
 
-class _Store(Protocol):
-    """Where the files of a scene go."""
+class _FileWriter(Protocol):
+    """The destination of a scene's files."""
 
     def write(self, name: str, content: bytes) -> None:
         """Write one file."""
@@ -155,7 +155,7 @@ class _Store(Protocol):
         """Finish; may be called again."""
 
 
-class _Folder:
+class _FolderWriter:
     """A folder of files."""
 
     def __init__(self, path: Path) -> None:
@@ -170,7 +170,7 @@ class _Folder:
         pass
 
 
-class _Zip:
+class _ZipWriter:
     """A zip without dates or owners, so that equal scenes are equal files."""
 
     def __init__(self, path: Path) -> None:
