@@ -6,9 +6,11 @@
 
 #include <limits>
 #include <new>
+#include <utility>
 #include <vector>
 
-#include "engines/engine.hpp"
+#include "search/request.hpp"
+#include "store/segment_file.hpp"
 
 namespace hiernorm {
 
@@ -46,18 +48,51 @@ class NewArray {
     nb::capsule owner_;
 };
 
+// The k best; soft unless beta is negative.
+inline SearchRequest top_k_request(std::size_t k, double beta) {
+    SearchRequest request;
+    request.k = k;
+    request.soft = beta >= 0.0;
+    request.beta = beta;
+    return request;
+}
+
+inline SearchRequest range_request(double threshold) {
+    SearchRequest request;
+    request.range = true;
+    request.threshold = threshold;
+    return request;
+}
+
+// A new array for a tensor of a segment; its values are undefined.
+inline std::pair<nb::object, std::byte*> new_tensor(const TensorLayout& tensor) {
+    const auto make = [&]<class T>(T) {
+        std::size_t count = 1;
+        for (const std::size_t extent : tensor.shape) count *= extent;
+        T* data = new T[count];
+        const nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<T*>(p); });
+        return std::pair(nb::cast(nb::ndarray<nb::numpy, T>(data, tensor.shape.size(),
+                                                            tensor.shape.data(), owner)),
+                         reinterpret_cast<std::byte*>(data));
+    };
+    if (tensor.dtype == "U8") return make(std::uint8_t{});
+    if (tensor.dtype == "I64") return make(std::int64_t{});
+    if (tensor.dtype == "F32") return make(float{});
+    return make(double{});
+}
+
 // Work (m, 5) and skipped bound (m,) of all answers.
-inline nb::tuple reports_to_python(const std::vector<Answer>& answers) {
+inline nb::tuple stats_to_python(const std::vector<Answer>& answers) {
     NewArray<std::int64_t, 2> work(answers.size(), 5);
     NewArray<double, 1> skipped(answers.size());
     std::int64_t* out = work.data();
     for (std::size_t i = 0; i < answers.size(); ++i) {
-        const Report& report = answers[i].report;
+        const SearchStats& stats = answers[i].stats;
         for (const std::uint64_t count :
-             {report.cells, report.scanned, report.sifted, report.tightened, report.settled}) {
+             {stats.cells, stats.scanned, stats.sifted, stats.tightened, stats.settled}) {
             *out++ = static_cast<std::int64_t>(count);
         }
-        skipped.data()[i] = report.skipped_bound;
+        skipped.data()[i] = stats.skipped_bound;
     }
     return nb::make_tuple(work.to_python(), skipped.to_python());
 }
@@ -73,8 +108,8 @@ inline nb::tuple top_k_to_python(std::vector<Answer>& answers, std::size_t k, st
             scores.data()[i * k + j] = j < hits.size() ? hits[j].score : -kInfinity;
         }
     }
-    const nb::tuple reports = reports_to_python(answers);
-    return nb::make_tuple(ids.to_python(), scores.to_python(), reports[0], reports[1], entries);
+    const nb::tuple stats = stats_to_python(answers);
+    return nb::make_tuple(ids.to_python(), scores.to_python(), stats[0], stats[1], entries);
 }
 
 // offsets (m + 1,), ids, scores, work, skipped bound, entries.
@@ -94,9 +129,9 @@ inline nb::tuple range_to_python(std::vector<Answer>& answers, std::size_t entri
             scores.data()[at++] = hit.score;
         }
     }
-    const nb::tuple reports = reports_to_python(answers);
-    return nb::make_tuple(offsets.to_python(), ids.to_python(), scores.to_python(), reports[0],
-                          reports[1], entries);
+    const nb::tuple stats = stats_to_python(answers);
+    return nb::make_tuple(offsets.to_python(), ids.to_python(), scores.to_python(), stats[0],
+                          stats[1], entries);
 }
 
 }  // namespace hiernorm

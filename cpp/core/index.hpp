@@ -1,26 +1,32 @@
-// The index as the bindings see it: entries, a fit, an engine; safe to use from many threads.
+// The index as the bindings see it: entries, an encoding, an engine; safe to use from many threads.
 //
-// A search sees the entries that were visible when it began: every addition appears as a whole or
-// not at all. Additions write in slices, so that a search waits for one slice at most.
+// A search sees the entries that were visible when it began: every addition (addition.hpp) appears
+// as a whole or not at all.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <optional>
+#include <semaphore>
 #include <shared_mutex>
+#include <span>
+#include <string_view>
 #include <vector>
 
-#include "cell_estimate.hpp"
-#include "engines/engine.hpp"
-#include "fit.hpp"
-#include "ids.hpp"
-#include "segment.hpp"
-#include "store.hpp"
+#include "encode/encoding.hpp"
+#include "search/engines.hpp"
+#include "store/ids.hpp"
+#include "store/segment_file.hpp"
+#include "store/store.hpp"
 
 namespace hiernorm {
 
 enum class EngineKind { kCascade, kPaper, kExhaustive };
+
+// "cascade", "paper" or "exhaustive"; throws std::invalid_argument for any other name.
+EngineKind engine_named(std::string_view name);
 
 enum class CellUse { kWhereItPays, kAlways, kNever };
 
@@ -62,47 +68,35 @@ class Index {
     std::size_t size() const;
     std::size_t nbytes() const;
     std::size_t ungrouped() const;  // entries that lie in no cone
-    std::optional<Fit> fit() const;
+    std::optional<Encoding> encoding() const;
 
     // Before the first entry; engines that search exhaustively need none.
-    void set_fit(Fit fit);
+    void set_encoding(Encoding encoding);
 
-    // Adds entries, all or (if something throws) none. Ids must be new; the fit must have no
-    // rotation. Throws std::invalid_argument for a row or an id that is not acceptable.
+    // Throws std::invalid_argument for a row or an id that cannot be added.
+    void check(const float* rows, const std::int64_t* ids, std::size_t count) const;
+
+    // Adds entries, all or (if something throws) none: an Addition from beginning to end. The
+    // encoding must have no rotation.
     void add(const float* rows, const std::int64_t* ids, std::size_t count);
 
-    // The same in parts, for one writer at a time: check all rows, group them by the majors of
-    // their views, without the level
-    // (which tells the order to write them in; empty: as they are), write them part by part with
-    // their views (rows `ahead` of the visible ones, `more` to come after this part), publish.
-    void check(const float* rows, const std::int64_t* ids, std::size_t count) const;
-    std::vector<std::uint32_t> group(const float* rows, const float* majors, std::size_t stride,
-                                     const std::int64_t* ids, std::size_t count);
-    void write(std::size_t ahead, const float* rows, const std::int64_t* ids, const double* views,
-               std::size_t count, std::size_t more);
-    void publish(const std::int64_t* ids, std::size_t count);
-
-    // The entries of an empty index, fitted as they were encoded, are those of a file; nothing can
-    // be added to it. Whoever calls keeps the arrays alive.
+    // The entries of an empty index, encoded as they were, are those of a file; nothing can be
+    // added to it. Whoever calls keeps the arrays alive.
     void attach(const SegmentArrays& arrays);
 
-    // What was written and not published, for a file: codes and norms of a chunk, which leave the
-    // memory, and the cells of all chunks.
-    Chunk take_chunk(std::size_t chunk);
-    const Cells& cells() const { return store_.cells(); }
-
     // Answers `count` queries; returns the number of entries that were searched.
-    std::size_t search(const Job& job, const float* queries, std::size_t count, std::size_t threads,
-                       std::size_t batch_size, std::vector<Answer>& answers) const;
+    std::size_t search(const SearchRequest& request, const float* queries, std::size_t count,
+                       std::size_t threads, std::size_t batch_size,
+                       std::vector<Answer>& answers) const;
 
-    // The same, where `answers` hold what was found elsewhere: the k best of both are left. Reports
+    // The same, where `answers` hold what was found elsewhere: the k best of both are left. Stats
     // are those of this search alone.
-    std::size_t search_further(const Job& job, const float* queries, std::size_t count,
-                               std::size_t threads, std::size_t batch_size,
+    std::size_t search_further(const SearchRequest& request, const float* queries,
+                               std::size_t count, std::size_t threads, std::size_t batch_size,
                                std::vector<Answer>& answers) const;
 
     // Exhaustive search by canonical scores, whatever the engine.
-    std::size_t search_all(const Job& job, const float* queries, std::size_t count,
+    std::size_t search_all(const SearchRequest& request, const float* queries, std::size_t count,
                            std::size_t threads, std::vector<Answer>& answers) const;
 
     // Copies the rows of `ids`; throws std::out_of_range naming the first unknown id.
@@ -111,24 +105,28 @@ class Index {
     // Copies ids and rows of the first `count` entries, in order of insertion.
     void copy_entries(std::size_t first, std::size_t count, std::int64_t* ids, float* rows) const;
 
+    // Copies what a segment file of the entries would hold, but for the tables of sorted ids: calls
+    // place(tensor), which returns where a tensor is to be written. For reference.cascade_search.
+    void copy_tensors(const std::function<std::byte*(const TensorLayout&)>& place) const;
+
    private:
-    using GroupSearch = void (Index::*)(const Kernels&, const Job&, const float*,
+    friend class Addition;
+
+    using GroupSearch = void (Index::*)(const Kernels&, const SearchRequest&, const float*,
                                         std::span<Answer>) const;
 
-    std::size_t run(GroupSearch engine, const Job& job, const float* queries, std::size_t count,
-                    std::size_t threads, std::size_t batch_size,
-                    std::vector<Answer>& answers) const;
-    void search_group(const Kernels&, const Job&, const float* queries, std::span<Answer>) const;
-    void search_group_all(const Kernels&, const Job&, const float* queries,
+    std::size_t distribute(GroupSearch engine, const SearchRequest& request, const float* queries,
+                           std::size_t count, std::size_t threads, std::size_t batch_size,
+                           std::vector<Answer>& answers) const;
+    void search_group(const Kernels&, const SearchRequest&, const float* queries,
+                      std::span<Answer>) const;
+    void search_group_all(const Kernels&, const SearchRequest&, const float* queries,
                           std::span<Answer>) const;
-    Grouping plan_cells(const GroupingData& data, const std::int64_t* ids) const;
-    void write_in_order(const float* rows, const std::int64_t* ids,
-                        const std::vector<std::uint32_t>& order);
     void check_rows(const char* what, const float* rows, std::size_t count) const;
 
     Settings settings_;
-    mutable FairSharedMutex mutex_;  // guards store_ and ids_
-    std::mutex writer_;              // one addition at a time
+    mutable FairSharedMutex mutex_;    // guards store_ and ids_
+    std::binary_semaphore writer_{1};  // an Addition holds it; any thread may give it back
     Store store_;
     IdTable ids_;
 };

@@ -11,15 +11,17 @@ from pathlib import Path
 
 import numpy as np
 
+from hiernorm._files import write_atomically
+from hiernorm.array_types import UInt8Array
 from hiernorm.learn.batches import augment_all
-from hiernorm.learn.checkpoint import load_network, save_weights, write_atomically
+from hiernorm.learn.checkpoint import load_network, save_weights
 from hiernorm.learn.describers import Describer, load_describer
 from hiernorm.learn.phototour import PhotoTour
 from hiernorm.learn.settings import Settings
 from hiernorm.reference import Float32Array
 from hiernorm.vision.keypoints import detect
 from hiernorm.vision.patches import WINDOW, cut_patches
-from hiernorm.vision.photos import UInt8Array, list_photos, read_grey
+from hiernorm.vision.photos import list_photos, read_grey
 
 SCALES = (WINDOW, 1.5 * WINDOW, WINDOW / 1.5)
 """Widths of a patch in sigmas of its keypoint: the scenes' own, then a coarser and a finer one."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -13,6 +12,7 @@ from typing import Any
 
 from experiments.harness.command import current_command
 from experiments.harness.machine import LoadWatch, describe_machine, find_commit, list_versions
+from hiernorm._files import write_atomically
 
 FORMAT = 1
 
@@ -79,17 +79,7 @@ def read_record(file: Path) -> Record:
 
 def write_file(path: Path, text: str) -> None:
     """Write a file so that it is there whole or not at all, even if the process dies."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with part.open("w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
+    write_atomically(path, text.encode())
 
 
 class Recorder:

@@ -1,1 +1,1 @@
-"""How good are the shipped models? `hiernorm evaluate`."""
+"""Shipped models: how good are they beside those of others, and how fast do they describe."""

@@ -37,12 +37,11 @@ from experiments.harness.command import (
     smoke_option,
 )
 from experiments.harness.records import Recorder, read_record
+from hiernorm.array_types import Float64Array, Int64Array
 from hiernorm.extras import import_extra
 from hiernorm.learn import PhotoTour
-from hiernorm.reference import Float64Array, Int64Array
-from hiernorm.vision import Frames, agree, detect, list_photos, read_grey
+from hiernorm.vision import Frames, detect, estimate_geometry, list_photos, read_grey
 from hiernorm.vision.geometry import epipolar_distances
-from hiernorm.vision.pairing import places_of
 from hiernorm.vision.patches import cut_patches
 
 cv2 = import_extra("cv2", extra="vision")
@@ -148,7 +147,7 @@ def distances(
 
 def find_truth(a: Float64Array, b: Float64Array) -> Truth | None:
     """The geometry that the tracks ``(n, 2)`` of a pair determine, if any."""
-    plane = agree(a, b, geometry="homography", threshold=TOLERANCE).matrix
+    plane = estimate_geometry(a, b, geometry="homography", threshold=TOLERANCE).matrix
     if plane is not None and (distances("homography", plane, a, b) <= TOLERANCE).mean() >= PLANAR:
         return Truth("homography", plane, (a, b))
     cv2.setRNGSeed(0)
@@ -163,8 +162,8 @@ def assess(method: str, a: Photo, b: Photo, truth: Truth) -> dict[str, Any]:
     start = time.perf_counter()
     pairs = match(method, a, b)
     seconds = time.perf_counter() - start
-    places = places_of(a.frames)[pairs[:, 0]], places_of(b.frames)[pairs[:, 1]]
-    found = agree(*places, geometry=truth.geometry)
+    places = a.frames.centres[pairs[:, 0]], b.frames.centres[pairs[:, 1]]
+    found = estimate_geometry(*places, geometry=truth.geometry)
     correct = distances(truth.geometry, truth.matrix, *places) <= TOLERANCE
     good = 0.0
     if found.matrix is not None:

@@ -27,16 +27,16 @@ from experiments.harness.command import (
 )
 from experiments.harness.records import Recorder
 from hiernorm.vision.collection import Collection
-from hiernorm.vision.description import Description, Recipe
-from hiernorm.vision.intake import find_photos, take_in
-from hiernorm.vision.location import locate
+from hiernorm.vision.features import FeatureSettings, PhotoFeatures
+from hiernorm.vision.ingest import find_photos, ingest_photos
+from hiernorm.vision.place_recognition import locate
 
 
 def ask(collection: Collection, number: int) -> dict[str, Any]:
     """Leave one photo out and look for it."""
     photo = collection.photos[number]
     ids, frames = collection.keypoints_of(number)
-    query = Description(photo.width, photo.height, frames, collection.database.reconstruct(ids))
+    query = PhotoFeatures(photo.width, photo.height, frames, collection.database.reconstruct(ids))
     start = time.perf_counter()
     found = locate(collection, query, leave_out=number)
     seconds = time.perf_counter() - start
@@ -47,7 +47,7 @@ def ask(collection: Collection, number: int) -> dict[str, Any]:
             "photo": name,
             "votes": c.votes,
             "inliers": c.inliers,
-            "matches": len(c.pairing.matches),
+            "matches": len(c.match.matches),
             "convincing": c.convincing,
         }
         for name, c in zip(names, found, strict=True)
@@ -142,10 +142,10 @@ def main(
     with tempfile.TemporaryDirectory() as folder:
         path = keep or Path(folder) / "all.hn"
         start = time.perf_counter()
-        outcome = take_in(
+        outcome = ingest_photos(
             path,
             find_photos([photos]),
-            Recipe(model=model, limit=keypoints),
+            FeatureSettings(model=model, limit=keypoints),
             workers=workers,
             report=lambda done, total: click.echo(f"described {done} of {total}", err=True),
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,21 +14,35 @@ from rich.table import Table
 
 from experiments.harness.command import FOLDER, Experiment
 from experiments.harness.progress import PIPED_WIDTH, PlanBars, span
-from experiments.reproduce.options import FULL, SMOKE, SMOKE_SCENES, Options, make_scenes
+from experiments.reproduce.options import (
+    FULL,
+    RECIPES,
+    SMOKE,
+    SMOKE_SCENES,
+    Options,
+    make_scenes,
+)
 from experiments.reproduce.report import plan_parts, render_report, run_parts
 from experiments.reproduce.work import Work
 
 
 @click.command("reproduce", cls=Experiment)
 @click.option("--data", type=FOLDER, help="Folder of scenes (folders or zips) and photos/<scene>/.")
-@click.option("--train", metavar="SCENE", help="To train on.")
+@click.option(
+    "--train",
+    "trains",
+    multiple=True,
+    metavar="SCENE",
+    help="Scene to train on; with --recipe tuned it may be repeated.",
+)
 @click.option("--test", "tests", nargs=2, metavar="SCENE SCENE", help="To test on.")
 @click.option("--out", type=FOLDER, default=Path("report"), show_default=True, help="Folder.")
 @click.option(
     "--recipe",
-    type=click.Choice(["paper", "turned"]),
-    help="How HN variants are made: fine-tuned as in the paper (hours), or the baseline's last "
-    "layer turned (seconds)  [paper; with --smoke: turned]",
+    type=click.Choice(RECIPES),
+    help="How HN variants are made: fine-tuned as in the paper (hours), the baseline's last "
+    "layer turned (seconds), or turned and then fine-tuned with the baseline as teacher (minutes "
+    "each)  [paper; with --smoke: turned]",
 )
 @click.option(
     "--baseline",
@@ -51,7 +66,7 @@ from experiments.reproduce.work import Work
 @click.option("--json", "as_json", is_flag=True, help="Print the list, or where it went, as JSON.")
 def main(
     data: Path | None,
-    train: str | None,
+    trains: tuple[str, ...],
     tests: tuple[str, str] | None,
     out: Path,
     recipe: str | None,
@@ -77,8 +92,10 @@ def main(
     --train notredame_2007 --test trevi halfdome --baseline liberty
     """
     if not only_render:
+        train = trains[0] if trains else None
         scenes = _find_scenes(data, train, tests, out, smoke, only_list)
         options = _options(scenes, out, recipe, baseline, budget, smoke, force, threads, seed)
+        options = replace(options, more_train=trains[1:])
         if only_list:
             parts = _list_parts(options)
             if as_json:

@@ -1,4 +1,4 @@
-"""The networks under test: the plain baseline and its HN variants, made by one of two recipes."""
+"""The networks under test: the plain baseline and its HN variants, made by one of three recipes."""
 
 from __future__ import annotations
 
@@ -15,16 +15,13 @@ import torch
 from experiments.harness.patches import Backbone, scene_source
 from experiments.harness.points import Point, point_name
 from experiments.reproduce.options import Options
+from hiernorm._files import write_atomically
 from hiernorm.learn.batches import load_sets
-from hiernorm.learn.checkpoint import (
-    load_weights,
-    save_weights,
-    set_weights,
-    write_atomically,
-)
+from hiernorm.learn.checkpoint import load_network, save_weights
 from hiernorm.learn.describers import Description
-from hiernorm.learn.network import HNHardNet
+from hiernorm.learn.network import PatchNetwork
 from hiernorm.learn.phototour import PhotoTour
+from hiernorm.learn.plain import load_plain
 from hiernorm.learn.rotate import RIDGE, separating_directions
 from hiernorm.learn.run import STATE, Run
 from hiernorm.learn.settings import Settings
@@ -66,6 +63,22 @@ class Variant:
         return Description(normalize(features, major, alpha), features, major, alpha)
 
 
+TUNED: dict[str, Any] = {
+    "rotate": "lda",
+    "freeze_statistics": True,
+    "loss": "hardest",
+    "batch": 256,
+    "learning_rate": 3e-4,
+    "decay": "cosine",
+    "patience": 0,
+    "augment": ("flips", "turns", "shifts"),
+    "sampling": "points",
+    "distill_weight": 1.0,
+}
+"""The recipe that fits a small machine: from the turned baseline, hardest negatives in the batch on
+the similarity that search uses, the baseline as teacher."""
+
+
 class Variants:
     """Makes the variants of a reproduction, each when it is first asked for.
 
@@ -90,9 +103,9 @@ class Variants:
     def plain(self) -> Variant:
         """The baseline: unit vectors."""
         weights = self._folder / "plain" / MODEL
-        network = HNHardNet(norm="l2")
-        source = self._options.baseline
-        set_weights(network, load_weights(source), source)
+        network = load_plain(self._options.baseline)
+        if not isinstance(network, PatchNetwork):
+            raise ValueError(f"{self._options.baseline} cannot be trained on: kornia's TFeat")
         save_weights(weights, network)
         return Variant("plain", self._backbone(weights), None)
 
@@ -104,7 +117,21 @@ class Variants:
         """The HN variant of the chosen recipe."""
         if self._options.recipe == "turned":
             return self._turn(point)
+        if self._options.recipe == "tuned":
+            return self.train(point_name(point), point, **self._tuned())
         return self.train(point_name(point), point)
+
+    def _tuned(self) -> dict[str, Any]:
+        """Changes to the paper's recipe that make it fit: see :data:`TUNED`."""
+        options = self._options
+        scenes = (options.train, *options.more_train)
+        return {
+            **TUNED,
+            "data": tuple(str(options.data / scene) for scene in scenes),
+            "teacher": (str(self.plain.backbone.weights),),
+            "epochs": options.size.tuned_epochs,
+            "places_per_batch": 2 if len(scenes) > 2 else 0,
+        }
 
     def train(self, name: str, point: Point, **changes: Any) -> Variant:
         """Train a variant from the baseline, or finish a training that was interrupted.
@@ -120,6 +147,7 @@ class Variants:
         out = self._folder / name.replace("/", "_")
         settings = Settings(
             data=(str(self._options.data / self._options.train),),
+            architecture=load_network(self.plain.backbone.weights).architecture,
             major=major,
             alpha=alpha,
             init=(str(self.plain.backbone.weights),),
@@ -134,7 +162,8 @@ class Variants:
         else:
             run = Run.load(out)
             # The report's folder may have moved; all else must be as it would be now.
-            if replace(run.settings, data=settings.data, init=settings.init) != settings:
+            moved = {name: getattr(settings, name) for name in ("data", "init", "teacher")}
+            if replace(run.settings, **moved) != settings:
                 raise ValueError(
                     f"{out} has a training of other settings: remove it, choose another --out, or "
                     "repeat everything with --force"

@@ -130,7 +130,7 @@ def cpu_seconds(process: int) -> float:
 def call_costs(ray: Any, db: ShardedDatabase, calls: int) -> dict[str, Any]:
     """A call that does nothing: work of the client, work of the actor, and waiting for a turn."""
     pin = db._reader.manifest.pins[0]
-    actor, nothing = db._crew.actor(0), np.empty(0, np.int64)
+    actor, nothing = db._actor_pool.actor(0), np.empty(0, np.int64)
     process = ray.get(actor.info.remote(pin))["process"]
     ray.get([actor.holds.remote(pin, nothing) for _ in range(calls)])
     before, client = cpu_seconds(process), time.process_time()

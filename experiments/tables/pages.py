@@ -14,6 +14,7 @@ PROJECT = ROOT.parent
 MARKED = re.compile(r"^<!-- table: (?P<name>\S+) -->\n.*?^<!-- /table -->$", re.M | re.S)
 
 PICTURES = {
+    "docs/images/bench.png": "speed/results/bench.png",
     "docs/images/cells.png": "growth/results/cells.png",
     "docs/images/quality.png": "quality/results/quality.png",
     "docs/images/pairs.png": "photos/results/pairs.png",

@@ -18,12 +18,7 @@ LABELS = {
     "hiernorm, no rotation, K=255": "no rotation, K = 255",
     "hiernorm, exhaustive": '`engine="exhaustive"`',
 }
-STEPS = {
-    "scanned": "read by the scan",
-    "sifted": "left by the major",
-    "tightened": "left by the minor's codes",
-    "settled": "read in full",
-}
+STEPS = ("scanned", "sifted", "tightened", "settled")
 
 
 @table("text", SOURCE)
@@ -60,7 +55,7 @@ def render_steps(file: Path) -> Rows:
             for step in STEPS
         ]
         rows.append([label, *shares])
-    return Rows(["", *STEPS.values()], rows)
+    return Rows(["", *STEPS], rows)
 
 
 def _share(value: float) -> str:

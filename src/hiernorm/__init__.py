@@ -1,20 +1,25 @@
-"""Exact and deterministic vector retrieval by Hierarchical Normalization.
+"""Exact and deterministic vector search.
+
+An answer has the ids and the score bits of exhaustive search, on every run and machine:
 
 >>> import numpy as np, hiernorm
->>> features = np.random.default_rng(0).standard_normal((1000, 128))
->>> x = hiernorm.normalize(features, major=16, alpha=1/8)
->>> index = hiernorm.Index(dim=128, major=16, alpha=1/8)
->>> index.add(x)
->>> hits = index.search(x[:2], k=3)
+>>> embeddings = np.random.default_rng(0).standard_normal((1000, 384))
+>>> index = hiernorm.Index(dim=384)
+>>> index.add(embeddings)
+>>> hits = index.search(embeddings[:2], k=10)
 >>> hits.ids[:, 0].tolist(), bool(hits.certificate.exact.all())
 ([0, 1], True)
+
+Vectors of a network that was trained for it, by Hierarchical Normalization (HN), are searched
+faster: ``Index(dim, major=..., alpha=...)``. Do not use :func:`normalize` on other vectors: it
+changes their nearest neighbours.
 """
 
 from importlib.metadata import version as _version
 
 from hiernorm import reference
 from hiernorm.certificate import Certificate, QueryCertificate
-from hiernorm.hits import Hits, RangeHits, Verification
+from hiernorm.hits import Hits, RangeHits
 from hiernorm.index import Index
 from hiernorm.instruction_sets import available_isas, isa
 from hiernorm.matching import Matches, match_descriptors
@@ -23,6 +28,7 @@ from hiernorm.normalize import normalize
 from hiernorm.storage.database import Database
 from hiernorm.storage.errors import DatabaseError
 from hiernorm.storage.selection import Selection
+from hiernorm.verification import Verification
 
 __version__ = _version("hiernorm")
 

@@ -1,4 +1,4 @@
-"""The one place that validates arrays and says what was expected and what came."""
+"""Validation of arrays and counts, with errors that say what was expected."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import operator
 import numpy as np
 import numpy.typing as npt
 
-from hiernorm.reference import Float32Array, Int64Array
+from hiernorm.array_types import Float32Array, Int64Array
 
 
 def as_float32(name: str, values: npt.ArrayLike) -> Float32Array:
     """``values`` as a C-contiguous float32 array of one or two dimensions.
 
-    Float64, float16 and integers are converted by rounding to the nearest float32; a contiguous
-    float32 array is returned as it is, without a copy.
+    Float64, float16 and integers are rounded to the nearest float32. A contiguous float32 array is
+    returned without a copy.
     """
     array = np.asarray(values)
     if array.dtype != np.float32:

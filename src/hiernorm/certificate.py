@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from hiernorm.reference import Float32Array, Float64Array, Int64Array
+from hiernorm.array_types import BoolArray, Float32Array, Float64Array, Int64Array
 
 STEPS = ("cells", "scanned", "sifted", "tightened", "settled")
-"""Cells opened; entries whose major was read; survivors of the major scan and of the minor codes;
-canonical scores computed."""
+"""The steps of the cascade that a certificate counts: what *skip cells* left, what *scan* read,
+what *sift* and *tighten* left, and what *settle* computed. *Seed* and *weigh* settle entries early;
+they are in the last counts."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,7 @@ class QueryCertificate:
         proof = "exact" if self.exact else f"within {self.gap:.3g} of exact"
         return (
             f"{proof}: {self.entries:,} entries, {self.scanned:,} scanned, "
-            f"{self.sifted:,} left by the major, "
-            f"{self.tightened:,} by the minor, {self.settled:,} read in full; "
+            f"{self.sifted:,} sifted, {self.tightened:,} tightened, {self.settled:,} settled; "
             f"k-th score {self.kth_score:.9g}, nothing skipped exceeds {self.skipped_bound:.9g}; "
             f"database {self.digest[:12]}"
         )
@@ -51,12 +50,13 @@ class Certificate:
     entries : int
         Entries in the index when the search began.
     work : dict of str to (m,) int64
-        What each step did: ``cells`` opened (0 where the index has none or did not use them),
-        entries ``scanned`` (whose major was read; the others lay in cells that could not win),
-        ``sifted`` (entries that the major could not rule out: the paper's Phase 2), ``tightened``
-        (of those, entries that the minor codes could not rule out) and ``settled`` (canonical
-        scores computed). The counts tell how this answer was found: they may differ with the order
-        of insertion and the batch, not with the instruction set.
+        What each step of the cascade did: ``cells`` that were not skipped (0 where the index has
+        none or did not use them), entries ``scanned`` (whose major was read; the others lay in
+        cells that could not win), ``sifted`` (entries that the major could not rule out: the
+        paper's Phase 2), ``tightened`` (of those, entries that the minor codes could not rule out)
+        and ``settled`` (canonical scores computed). The counts tell how this answer was found:
+        they may differ with the order of insertion and the batch, not with the instruction set.
+        :func:`hiernorm.reference.cascade_search` derives them.
     kth_score : (m,) float64
         Score of the k-th hit (the threshold, for a range); -inf if there are fewer than k entries.
     skipped_bound : (m,) float64
@@ -81,7 +81,7 @@ class Certificate:
         self.work = {step: work[:, i] for i, step in enumerate(STEPS)}
         self.kth_score = kth_score
         self.skipped_bound = skipped_bound
-        self.exact: npt.NDArray[np.bool_] = (skipped_bound < kth_score) | np.isneginf(skipped_bound)
+        self.exact: BoolArray = (skipped_bound < kth_score) | np.isneginf(skipped_bound)
         with np.errstate(invalid="ignore"):
             self.gap: Float64Array = np.where(self.exact, 0.0, skipped_bound - kth_score)
         self._digest = digest

@@ -1,4 +1,4 @@
-"""Optional packages: imported when first needed, with an error that says what to install."""
+"""Import of optional packages, with an error that says what to install."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def import_extra(module: str, extra: str) -> Any:
-    """Import ``module``; if it is missing, say which extra of hiernorm brings it.
+    """Import ``module``; if it is missing, the error names the extra of hiernorm that installs it.
 
     Examples
     --------

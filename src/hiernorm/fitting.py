@@ -1,4 +1,4 @@
-"""How codes are fitted to the data: the rotation, the size of the major, the steps."""
+"""How the encoding is fitted to the data: the rotation, the size of the major, the steps."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from hiernorm._core import Fit
+from hiernorm._core import Addition, Encoding
 from hiernorm._core import Index as CoreIndex
-from hiernorm.reference import Float32Array, Float64Array, Int64Array
+from hiernorm.array_types import Float32Array, Float64Array, Int64Array
 from hiernorm.rotation import Rotation, choose_major, fit_rotation, unit_rows
 
 SAMPLE_VALUES = 1 << 23
@@ -18,19 +18,22 @@ PLANNING_ROWS = 8192
 HEADROOM = 1.05
 """Steps leave this much room above the largest value of a sample that is not all of the data."""
 SETTLED = 16384
-"""A fit on this many entries is kept until optimize() is called."""
+"""An encoding fitted to this many entries is kept until optimize() is called."""
 PART_ROWS = 8192
 """Rows that are rotated at a time."""
 LEAST_SPREAD = 1e-3
 """Of the squared norms around their centre, as a share of the largest: entries to come differ."""
-Level = tuple[float, float, float]
-NO_LEVEL: Level = (0.0, 1.0, 0.0)
+Lift = tuple[float, float, float]
+"""Centre, weight and base norm; see :func:`choose_lift`."""
+NO_LIFT: Lift = (0.0, 1.0, 0.0)
 GROWTH = 4
 """Before that, an index that has grown by this factor is fitted anew."""
 
 
-def choose_fit(rows: Float32Array, major: int | None, *, rotate: bool, metric: str) -> Fit:
-    """The fit for ``rows`` ``(n, d)``; plain vectors are rotated, HN vectors are not."""
+def choose_encoding(
+    rows: Float32Array, major: int | None, *, rotate: bool, metric: str
+) -> Encoding:
+    """The encoding for ``rows`` ``(n, d)``; plain vectors are rotated, HN vectors are not."""
     n, d = rows.shape
     sample = _spread(rows, max(1, SAMPLE_VALUES // d))
     headroom = 1.0 if len(sample) == n else HEADROOM
@@ -41,18 +44,18 @@ def choose_fit(rows: Float32Array, major: int | None, *, rotate: bool, metric: s
     if major is None:
         assert rotation is not None
         major = choose_major(_spread(view, PLANNING_ROWS), n)
-    level = NO_LEVEL
+    lift = NO_LIFT
     if metric == "l2":
-        level = choose_level(sample, view[:, :major])
-        view = np.insert(view, major, _levels(sample, level), axis=1)
+        lift = choose_lift(sample, view[:, :major])
+        view = np.insert(view, major, _lifts(sample, lift), axis=1)
     matrix, error = (None, 0.0) if rotation is None else (rotation.matrix, rotation.error)
-    return Fit.choose(d, major, metric, view, headroom, matrix, error, level)
+    return Encoding.choose(d, major, metric, view, headroom, matrix, error, lift)
 
 
-def choose_level(sample: Float32Array, majors: Float64Array) -> Level:
+def choose_lift(sample: Float32Array, majors: Float64Array) -> Lift:
     """Centre, weight and base norm of the dimension that turns distances into inner products.
 
-    The level of an entry is ``(centre - |x|**2) / weight``: the weight makes it about as large as
+    The lift of an entry is ``(centre - |x|**2) / weight``: the weight makes it about as large as
     the other dimensions of the major, so that one step serves all.
     """
     squares = np.square(sample.astype(np.float64)).sum(axis=1)
@@ -62,43 +65,46 @@ def choose_level(sample: Float32Array, majors: Float64Array) -> Level:
     return (low + high) / 2, weight or 1.0, float(np.sqrt(high)) or 1.0
 
 
-def _levels(rows: Float32Array, level: Level) -> Float64Array:
-    centre, weight, _ = level
-    levels: Float64Array = (centre - np.square(rows.astype(np.float64)).sum(axis=1)) / weight
-    return levels
+def _lifts(rows: Float32Array, lift: Lift) -> Float64Array:
+    centre, weight, _ = lift
+    lifts: Float64Array = (centre - np.square(rows.astype(np.float64)).sum(axis=1)) / weight
+    return lifts
 
 
-def majors_of(fit: Fit, rotation: Rotation | None, rows: Float32Array) -> Float32Array:
+def majors_of(encoding: Encoding, rotation: Rotation | None, rows: Float32Array) -> Float32Array:
     """The majors of ``rows``, by which they are grouped: ``(n, K)``."""
     if rotation is None:
-        return np.ascontiguousarray(rows[:, : fit.major])
-    return np.concatenate([rotation.leading(part, fit.major) for part in _parts(rows, PART_ROWS)])
+        return np.ascontiguousarray(rows[:, : encoding.major])
+    return np.concatenate(
+        [rotation.leading(part, encoding.major) for part in _parts(rows, PART_ROWS)]
+    )
 
 
 def fill(core: CoreIndex, ids: Int64Array, rows: Float32Array) -> None:
-    """Add entries to a fitted core; plain vectors are rotated part by part on the way in."""
-    fit = core.fit()
-    rotation = None if fit is None else rotation_of(fit)
-    if fit is None or rotation is None:
+    """Add entries to a core; plain vectors are rotated part by part on the way in."""
+    encoding = core.encoding()
+    rotation = None if encoding is None else rotation_of(encoding)
+    if encoding is None or rotation is None:
         core.add(rows, ids)
         return
-    core.check(rows, ids)
-    order = core.group(rows, majors_of(fit, rotation, rows), ids)
-    for first in range(0, len(rows), PART_ROWS):
-        part = slice(first, first + PART_ROWS) if order is None else order[first:][:PART_ROWS]
-        more = max(0, len(rows) - first - PART_ROWS)
-        core.write(first, rows[part], ids[part], rotation.apply(rows[part]), more)
-    core.publish(ids)
+    core.check(rows, ids)  # before anything is computed from them
+    majors = majors_of(encoding, rotation, rows)
+    with Addition(core, rows, majors, ids, checked=True) as addition:
+        order = addition.order
+        for first in range(0, len(rows), PART_ROWS):
+            part = slice(first, first + PART_ROWS) if order is None else order[first:][:PART_ROWS]
+            addition.write(rows[part], ids[part], rotation.apply(rows[part]))
+        addition.publish()
 
 
-def rotation_of(fit: Fit) -> Rotation | None:
-    """The rotation that a fit was chosen with."""
-    matrix = fit.rotation()
-    return None if matrix is None else Rotation(matrix, fit.rotation_error)
+def rotation_of(encoding: Encoding) -> Rotation | None:
+    """The rotation that an encoding was chosen with."""
+    matrix = encoding.rotation()
+    return None if matrix is None else Rotation(matrix, encoding.rotation_error)
 
 
 def is_due(fitted_on: int, entries: int, ungrouped: int) -> bool:
-    """Whether a fit made on few entries, or cells that hold less than half, should be made anew.
+    """Whether an encoding fitted to few entries, or cells of less than half, should be made anew.
 
     Cells wait until the index has doubled: where they do not pay, all entries stay ungrouped.
     """

@@ -1,14 +1,13 @@
-"""The results of a search."""
+"""The answers of a search: the k best entries, or all from a score up."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 
 import numpy as np
 
+from hiernorm.array_types import Float64Array, Int64Array
 from hiernorm.certificate import Certificate
-from hiernorm.reference import Float64Array, Int64Array
 
 
 class Hits:
@@ -51,7 +50,7 @@ class Hits:
         return self._certificate
 
     def checked(self, queries: int, k: int) -> tuple[Int64Array, Float64Array]:
-        """Ids and scores as the core takes them, if they are of so many queries and hits."""
+        """Ids and scores as the core takes them; ValueError unless the shape is (queries, k)."""
         if self.ids.shape != (queries, k) or self.scores.shape != (queries, k):
             raise ValueError(f"known hits have shape {self.ids.shape}, expected ({queries}, {k})")
         if np.isnan(self.scores).any():
@@ -107,64 +106,3 @@ class RangeHits:
 
     def __repr__(self) -> str:
         return f"RangeHits(queries={len(self)}, total={len(self.ids)})"
-
-
-@dataclass(frozen=True)
-class Verification:
-    """What an exhaustive search says of an answer: ``ok``, or how it differs."""
-
-    differences: list[str] = field(default_factory=list)
-
-    @property
-    def ok(self) -> bool:
-        """Nothing differs."""
-        return not self.differences
-
-    def __bool__(self) -> bool:
-        return self.ok
-
-
-def compare(
-    hits: Hits,
-    true_ids: Int64Array,
-    true_scores: Float64Array,
-    rescore: Callable[[int, Int64Array], Float64Array],
-) -> list[str]:
-    """How ``hits`` differ from the exhaustive answer, beyond what their certificate admits.
-
-    ``rescore(query, ids)`` gives the canonical scores of entries, NaN if one is unknown.
-    """
-    differences = []
-    for query, proof in enumerate(hits.certificate):
-        ids, scores = hits.ids[query], hits.scores[query]
-        if proof.exact:
-            if not np.array_equal(ids, true_ids[query]):
-                rank = int(np.argmax(ids != true_ids[query]))
-                differences.append(
-                    f"query {query}, rank {rank}: id {ids[rank]} returned as exact, "
-                    f"exhaustive search gives {true_ids[query][rank]}"
-                )
-            elif scores.tobytes() != true_scores[query].tobytes():
-                rank = int(np.argmax(scores != true_scores[query]))
-                differences.append(
-                    f"query {query}, rank {rank}: score {scores[rank]!r} returned, "
-                    f"exhaustive search gives {true_scores[query][rank]!r}"
-                )
-            continue
-        found = ~np.isneginf(scores)
-        if rescore(query, ids[found]).tobytes() != scores[found].tobytes():
-            differences.append(f"query {query}: scores returned are not those of the ids returned")
-        if len(np.unique(ids[found])) < found.sum():
-            differences.append(f"query {query}: an id is returned twice")
-        if true_scores[query][-1] > proof.kth_score + proof.gap:
-            differences.append(
-                f"query {query}: k-th score {proof.kth_score!r} and gap {proof.gap!r} returned, "
-                f"exhaustive search gives {true_scores[query][-1]!r}"
-            )
-        missed = ~np.isin(true_ids[query], ids)
-        if missed.any() and true_scores[query][missed].max() > proof.skipped_bound:
-            differences.append(
-                f"query {query}: nothing skipped was to exceed {proof.skipped_bound!r}, "
-                f"but a score of {true_scores[query][missed].max()!r} was"
-            )
-    return differences

@@ -9,15 +9,16 @@ import numpy as np
 import numpy.typing as npt
 
 from hiernorm import _core
+from hiernorm.array_types import Float32Array, Int64Array
 from hiernorm.arrays import as_count, as_ids, as_rows
 from hiernorm.certificate import Certificate, digest
-from hiernorm.fitting import choose_fit, fill, is_due
-from hiernorm.hits import Hits, RangeHits, Verification, compare
-from hiernorm.reference import Float32Array, Float64Array, Int64Array, canonical_scores
-from hiernorm.settings import Settings
+from hiernorm.fitting import choose_encoding, fill, is_due
+from hiernorm.hits import Hits, RangeHits
+from hiernorm.settings import IndexSettings
 from hiernorm.threads import thread_count
+from hiernorm.verification import Verification, verify_hits
 
-MOST_HITS = 2**31 - 1
+MAX_HITS = 2**31 - 1
 
 
 class Index:
@@ -25,19 +26,19 @@ class Index:
 
     The answer is that of exhaustive search by canonical scores (:mod:`hiernorm.reference`), bit for
     bit: on every instruction set, for any number of threads, any batch and any order of insertion.
-    Any finite vectors are accepted; parameters decide how fast the answer comes, never what it is.
+    Any finite vectors are accepted. The parameters change the speed, never the answer.
 
     Parameters
     ----------
     dim
         d, the number of dimensions; at least 2.
     major
-        K, the number of leading dimensions that the first scan reads. For HN vectors the K they
-        were normalised with; for plain vectors the leading dimensions of the fitted rotation, or
-        None to choose it from the data.
+        K, the number of leading dimensions that the first scan reads. For HN vectors, the K they
+        were normalised with. For plain vectors, the number of leading dimensions of the fitted
+        rotation, or None to choose it from the data.
     alpha
-        The energy split of HN vectors (see :func:`hiernorm.normalize`): the major is the prefix, as
-        in the paper. None: plain vectors, for which a lossless rotation is fitted.
+        The energy split of HN vectors (see :func:`hiernorm.normalize`), whose major is the prefix,
+        as in the paper. None for plain vectors, for which a lossless rotation is fitted.
     metric
         ``"ip"`` (inner product), ``"cosine"`` or ``"l2"``, whose score is minus the squared
         Euclidean distance: the best entry is the nearest one.
@@ -45,17 +46,16 @@ class Index:
         ``"cascade"`` (fast), ``"paper"`` (Algorithm 1 to the letter; needs ``alpha``) or
         ``"exhaustive"`` (every score; no codes, least memory). All are exact.
     cells
-        Whether entries that point the same way are stored side by side, so that a search reads only
-        the groups that can win (engine ``"cascade"``). None: where it pays, which is for additions
-        of some ten thousand entries and more; see :meth:`optimize`.
+        Whether entries with similar directions are stored in groups, so that a search reads only
+        the groups that can win (engine ``"cascade"``). None decides by the data: cells pay for
+        additions of some ten thousand entries and more; see :meth:`optimize`.
     threads
-        Threads per call unless the call says otherwise; by default HIERNORM_THREADS, or all
-        processors.
+        Default number of threads per call: HIERNORM_THREADS, or all processors.
 
     Notes
     -----
     Safe to use from many threads at once. A search sees the entries that were in the index when it
-    began: an addition made meanwhile appears as a whole or not at all.
+    began; a concurrent addition is visible as a whole or not at all.
 
     Examples
     --------
@@ -78,25 +78,15 @@ class Index:
         cells: bool | None = None,
         threads: int | None = None,
     ) -> None:
-        self._settings = Settings(dim, major, alpha, metric, engine, cells, threads)
+        self._settings = IndexSettings(dim, major, alpha, metric, engine, cells, threads)
         self._prepare()
 
     def _prepare(self) -> None:
-        """Set up what is neither a parameter nor pickled."""
-        self._core = self._new_core()
+        """Set up the members that are neither parameters nor pickled."""
+        self._core = self._settings.make_core()
         self._fitted_on = 0
         self._write_lock = threading.RLock()
         self._digests: dict[int, str] = {}
-
-    def _new_core(self) -> _core.Index:
-        settings = self._settings
-        return _core.Index(
-            settings.dim,
-            settings.metric,
-            settings.engine,
-            float(settings.alpha or 0.0),
-            settings.cells,
-        )
 
     @property
     def dim(self) -> int:
@@ -106,8 +96,8 @@ class Index:
     @property
     def major(self) -> int | None:
         """K; None while it is still to be chosen from the data."""
-        fit = self._core.fit()
-        return self._settings.major if fit is None else fit.major
+        encoding = self._core.encoding()
+        return self._settings.major if encoding is None else encoding.major
 
     @property
     def alpha(self) -> float | None:
@@ -172,8 +162,8 @@ class Index:
             )
             if len(rows) == 0:
                 return
-            if self._settings.needs_fit and self._core.fit() is None:
-                core = self._new_core()
+            if self._settings.needs_fit and self._core.encoding() is None:
+                core = self._settings.make_core()
                 core.check(rows, given)
                 self._fit_and_fill(core, given, rows)
                 self._core, self._fitted_on = core, len(rows)
@@ -185,31 +175,31 @@ class Index:
 
     def _fit_and_fill(self, core: _core.Index, ids: Int64Array, rows: Float32Array) -> None:
         settings = self._settings
-        core.set_fit(
-            choose_fit(rows, settings.major, rotate=settings.rotates, metric=settings.metric)
+        core.set_encoding(
+            choose_encoding(rows, settings.major, rotate=settings.rotates, metric=settings.metric)
         )
         fill(core, ids, rows)
 
     def optimize(self) -> None:
-        """Fit anew on all entries: the rotation of plain vectors, the steps of codes, the cells.
+        """Fit the encoding again, on all entries: rotation, steps of the codes, cells.
 
-        Entries that were added a few at a time are in no cell until then; an index calls this by
-        itself when they have become more than the others.
+        Entries that were added a few at a time are in no cell until then. The index calls this
+        method automatically when they outnumber the others.
 
-        Answers never change, only speed. Needs the memory of a second index while it runs;
-        searches go on meanwhile.
+        Answers never change, only speed. It needs the memory of a second index while it runs;
+        searches continue meanwhile.
         """
         with self._write_lock:
             if len(self) == 0 or not self._settings.needs_fit:
                 return
-            core = self._new_core()
+            core = self._settings.make_core()
             self._fit_and_fill(core, *self._entries())
             self._core, self._fitted_on = core, len(core)
 
     def sibling(self) -> Index:
-        """An empty index of the same parameters and, where there is one, the same fit.
+        """An empty index with the same parameters and the same encoding, if there is one.
 
-        For entries of the same kind it saves the fitting; answers never depend on it.
+        This saves the fitting for entries of the same kind; answers never depend on it.
 
         Examples
         --------
@@ -223,9 +213,9 @@ class Index:
         other = Index.__new__(Index)
         other._settings = self._settings
         other._prepare()
-        fit = self._core.fit()
-        if fit is not None:
-            other._core.set_fit(fit)
+        encoding = self._core.encoding()
+        if encoding is not None:
+            other._core.set_encoding(encoding)
             other._fitted_on = self._fitted_on
         return other
 
@@ -245,16 +235,15 @@ class Index:
         q
             ``(m, d)``, or ``(d,)`` for one query.
         k
-            How many; if there are fewer entries, ids are filled with -1 and scores with -inf.
+            Number of hits. If there are fewer entries, ids are filled with -1, scores with -inf.
         beta
             Soft mode, ``0 <= beta <= alpha`` (HN indexes): skip entries as if the minor could add
-            no more than ``beta``. Faster, and each certificate says whether the answer was proved
-            exact all the same, or how far off it can be.
+            no more than ``beta``. This is faster, and each certificate says whether the answer is
+            still proved exact, or how far off it can be.
         threads
             Threads for this call.
         batch_size
-            How many queries share one pass over the codes; 1 searches each by itself. The answers
-            do not depend on it.
+            Number of queries that share one pass over the codes. The answers do not depend on it.
 
         Returns
         -------
@@ -273,7 +262,7 @@ class Index:
         queries = as_rows("queries", q, self._settings.dim)
         found = self._core.search(
             queries,
-            as_count("k", k, most=MOST_HITS),
+            as_count("k", k, most=MAX_HITS),
             self._settings.checked_beta(beta),
             self._thread_count(threads),
             0 if batch_size is None else as_count("batch_size", batch_size),
@@ -291,7 +280,7 @@ class Index:
         q
             ``(m, d)``, or ``(d,)`` for one query.
         threshold
-            The least score of a hit; finite.
+            The minimum score of a hit; finite.
         threads
             Threads for this call.
 
@@ -340,9 +329,9 @@ class Index:
         return self._core.reconstruct(as_ids(ids))
 
     def verify(self, q: npt.ArrayLike, hits: Hits, *, threads: int | None = None) -> Verification:
-        """Derive the answer again by exhaustive search and say what differs.
+        """Compare an answer with exhaustive search and list the differences.
 
-        Where a certificate says exact, ids and scores must be the same bits; elsewhere (soft mode)
+        If a certificate says exact, ids and scores must have the same bits. Otherwise (soft mode)
         the true k-th score must be within the certified gap.
 
         Examples
@@ -359,26 +348,11 @@ class Index:
             raise ValueError(f"{len(queries)} queries, but hits of {len(hits)}")
         count = self._thread_count(threads)
         ids, scores, _, _, entries = self._core.search_all(queries, hits.ids.shape[1], count)
-        if entries != hits.certificate.entries:
-            return Verification(
-                [
-                    f"the certificate speaks of {hits.certificate.entries} entries, "
-                    f"the index now has {entries}: search again"
-                ]
-            )
-
-        def rescore(query: int, found: Int64Array) -> Float64Array:
-            try:
-                rows = self.reconstruct(found)
-            except KeyError:
-                return np.full(len(found), np.nan)
-            return canonical_scores(queries[query], rows, self.metric)
-
-        return Verification(compare(hits, ids, scores, rescore))
+        return verify_hits(hits, queries, (ids, scores, entries), self.metric, self.reconstruct)
 
     @property
     def digest(self) -> str:
-        """SHA-256 of parameters and entries, whatever the order they came in."""
+        """SHA-256 of parameters and entries, independent of the order of insertion."""
         return self._digest(len(self))
 
     def _digest(self, entries: int) -> str:
@@ -395,12 +369,12 @@ class Index:
     def __getstate__(self) -> dict[str, Any]:
         with self._write_lock:
             ids, rows = self._entries()
-            fit = self._core.fit()
+            encoding = self._core.encoding()
             return {
                 "settings": self._settings,
                 "ids": ids,
                 "rows": rows,
-                "fit": None if fit is None else (fit.state(), fit.rotation()),
+                "fit": None if encoding is None else (encoding.state(), encoding.rotation()),
                 "fitted_on": self._fitted_on,
             }
 
@@ -408,7 +382,7 @@ class Index:
         self._settings = state["settings"]
         self._prepare()
         if state["fit"] is not None:
-            self._core.set_fit(_core.Fit.restore(*state["fit"]))
+            self._core.set_encoding(_core.Encoding.restore(self.dim, *state["fit"]))
         if len(state["ids"]):
             fill(self._core, state["ids"], state["rows"])
         self._fitted_on = state["fitted_on"]

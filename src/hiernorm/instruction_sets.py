@@ -1,4 +1,4 @@
-"""The kernels in use. They differ in speed only: all give the same bits."""
+"""The instruction sets of the kernels. They differ in speed only: all give the same bits."""
 
 from __future__ import annotations
 

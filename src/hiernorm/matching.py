@@ -8,20 +8,21 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from hiernorm.array_types import Float32Array, Float64Array, Int64Array
 from hiernorm.arrays import as_float32
 from hiernorm.index import Index
-from hiernorm.reference import Float32Array, Float64Array, Int64Array, canonical_sum
+from hiernorm.reference import canonical_sum
 
-UNIT = 1e-5
-"""Lengths this far from 1 still count as 1 in the ratio test of inner products."""
-SAMPLE = 64
-"""Rows in which an HN split is looked for."""
+UNIT_TOLERANCE = 1e-5
+"""How far from 1 a length may be in the ratio test of inner products."""
+SAMPLE_ROWS = 64
+"""Rows that are checked for an HN split."""
 PLAIN_MAJOR = 47
-"""Leading rotated dimensions of few plain vectors; with the tail norm they fill 48 bytes."""
-FEW = 20_000
-"""Choosing that size from the data takes longer than it saves below this many rows."""
+"""Size of the major of few plain vectors; with the tail norm it fills 48 bytes."""
+FEW_ROWS = 20_000
+"""With fewer rows, choosing the major from the data takes longer than it saves."""
 PART_ROWS = 4096
-"""Rows whose lengths are computed at a time."""
+"""Rows whose lengths are computed in one step."""
 
 
 @dataclass(frozen=True)
@@ -97,8 +98,8 @@ def match_descriptors(
     """Match each row of ``a`` with its nearest row of ``b``.
 
     Exact and deterministic: nearest is by (canonical score descending, row ascending), as in
-    :class:`hiernorm.Index`, whatever the threads and the instruction set. The full matrix of
-    scores is never held; memory grows with the rows, not with their product.
+    :class:`hiernorm.Index`, for any number of threads and any instruction set. The matrix of scores
+    is never stored: memory grows with the number of rows, not with their product.
 
     ================  =========================  =============================================
     ``mutual=``       ``ratio=None``             ``ratio=r``
@@ -164,7 +165,7 @@ def match_descriptors(
     if min_score is not None:
         kept = kept[scores[kept, 0] >= min_score]
     if mutual and len(kept):
-        # Only rows of b that are somebody's nearest need to be asked back.
+        # Only rows of b that are the nearest of some row of a are searched in a.
         asked, where = np.unique(found[kept, 0], return_inverse=True)
         if isinstance(left, _Unkept):
             index = index.sibling()  # a second fit would cost more than it gains
@@ -223,7 +224,7 @@ def _check_sets(
 def _check_unit(name: str, rows: Float32Array) -> None:
     """Raise unless all rows have length 1: only then is the best inner product the nearest."""
     lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))
-    off = np.abs(lengths - 1) > UNIT
+    off = np.abs(lengths - 1) > UNIT_TOLERANCE
     if off.any():
         row = int(np.argmax(off))
         raise ValueError(
@@ -235,18 +236,17 @@ def _check_unit(name: str, rows: Float32Array) -> None:
 def _index_for(rows: Float32Array, metric: str, threads: int | None) -> Index:
     """An empty index with the parameters that suit ``rows``."""
     major, alpha = _find_split(rows) if metric != "cosine" else (None, None)
-    if alpha is None and rows.shape[1] > PLAIN_MAJOR and len(rows) < FEW:
+    if alpha is None and rows.shape[1] > PLAIN_MAJOR and len(rows) < FEW_ROWS:
         major = PLAIN_MAJOR
     return Index(rows.shape[1], major=major, alpha=alpha, metric=metric, threads=threads)
 
 
 def _find_split(rows: Float32Array) -> tuple[int | None, float | None]:
-    """The K and alpha of HN vectors, or (None, None): for speed only, a wrong guess costs time.
+    """The K and alpha of HN vectors, or (None, None). A wrong guess costs time only.
 
-    HN vectors of one split all have the same energy in their first K dimensions, and plain ones do
-    not.
+    HN vectors of one split have the same energy in their first K dimensions; plain vectors do not.
     """
-    sample = rows[:: max(1, len(rows) // SAMPLE)][:SAMPLE].astype(np.float64)
+    sample = rows[:: max(1, len(rows) // SAMPLE_ROWS)][:SAMPLE_ROWS].astype(np.float64)
     energy = np.cumsum(np.square(sample), axis=1)[:, :-1]
     if len(sample) < 2 or energy.shape[1] == 0:
         return None, None

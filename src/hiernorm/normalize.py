@@ -7,12 +7,17 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from hiernorm.array_types import Float32Array
 from hiernorm.arrays import as_count, as_float32
-from hiernorm.reference import Float32Array, canonical_norm
+from hiernorm.reference import canonical_norm
 
 
 def normalize(features: npt.ArrayLike, major: int = 16, alpha: float = 1 / 8) -> Float32Array:
-    """Scale the first ``major`` dimensions to norm sqrt(1 - alpha), the others to sqrt(alpha).
+    """Normalise features of a network trained for HN; other vectors lose their true neighbours.
+
+    The first ``major`` dimensions get norm sqrt(1 - alpha), the others sqrt(alpha): Eq. (1) of the
+    paper. On 4,000 MiniLM embeddings, which were not trained for it, ``normalize(x, major=16)``
+    keeps 12% of the true nearest neighbours. Add such vectors to ``Index(dim)`` as they are.
 
     The result is the same on every machine: norms are canonical sums (see
     :mod:`hiernorm.reference`), and only +, *, / and square roots follow, each correctly rounded.

@@ -15,18 +15,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hiernorm.reference import Float32Array, Float64Array
+from hiernorm.array_types import Float32Array, Float64Array
 
 SCAN_NS_PER_BYTE = 0.02
 """Cost of one byte of major codes in the scan (50 GB/s)."""
 SURVIVOR_NS = 15.0
 """Cost of an entry that the major does not rule out: one cache line from memory, and its bound."""
 CODING_ERROR = 0.01
-"""What the 8-bit codes of entry and query add to a bound, as a share of |q| |x|; for planning."""
+"""What the 8-bit codes add to a bound, as a share of |q| |x|; used to choose the major."""
 NEIGHBOUR = 10
 """The neighbour whose score is the threshold when the size of the major is chosen."""
 PROBES = 128
-"""Entries of the sample that play the query when the size of the major is chosen."""
+"""Entries of the sample that serve as queries when the size of the major is chosen."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Rotation:
 
 
 def unit_rows(view: Float64Array) -> Float64Array:
-    """The rows over their norms; a row that the environment flushed to zero stays zero."""
+    """The rows divided by their norms; rows that were flushed to zero stay zero."""
     norms = np.sqrt(np.square(view).sum(axis=1, keepdims=True))
     unit: Float64Array = view / np.where(norms > 0, norms, 1.0)
     return unit
@@ -86,9 +86,9 @@ def _error_of(matrix: Float32Array) -> float:
 def choose_major(views: Float64Array, entries: int) -> int:
     """The size of the major with the least expected time per entry and query.
 
-    Some entries of the sample ``views`` ``(n, d)`` play the query, and their tenth neighbour sets
+    Some entries of the sample ``views`` ``(n, d)`` serve as queries, and their tenth neighbour sets
     the threshold: real queries are farther from the data than the data from itself. More dimensions
-    mean more bytes to scan and fewer survivors to read further.
+    mean more bytes to scan and fewer survivors to refine.
     """
     n, d = views.shape
     if n < 8 or entries < 8:

@@ -1,21 +1,23 @@
-"""The parameters of an index, checked."""
+"""The settings of an index: its parameters, checked."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hiernorm import _core
+from hiernorm._deprecation import renamed_names
 from hiernorm.arrays import as_count
 from hiernorm.normalize import check_split
 
 METRICS = ("ip", "cosine", "l2")
 ENGINES = ("cascade", "paper", "exhaustive")
 EXACT = -1.0
-"""Stands for "no beta" in the core."""
+"""The value of beta that means "no soft mode" in the core."""
 
 
 @dataclass(frozen=True)
-class Settings:
-    """What :class:`hiernorm.Index` was made with; its docstring explains each."""
+class IndexSettings:
+    """The parameters of a :class:`hiernorm.Index`, whose docstring explains each."""
 
     dim: int
     major: int | None
@@ -52,7 +54,7 @@ class Settings:
 
     @property
     def needs_fit(self) -> bool:
-        """Whether the engine works on something that is fitted to the data."""
+        """Whether the engine needs an encoding that is fitted to the data."""
         return self.engine != "exhaustive"
 
     @property
@@ -60,8 +62,13 @@ class Settings:
         """Whether entries may be grouped into cells."""
         return self.engine == "cascade" and self.cells is not False
 
+    def make_core(self) -> _core.Index:
+        """An empty native index with these parameters."""
+        alpha = 0.0 if self.alpha is None else float(self.alpha)
+        return _core.Index(self.dim, self.metric, self.engine, alpha, self.cells)
+
     def checked_beta(self, beta: float | None) -> float:
-        """``beta`` of soft mode for the core; EXACT if there is nothing soft about it."""
+        """``beta`` of soft mode as the core takes it; EXACT without soft mode."""
         if beta is None:
             return EXACT
         if self.alpha is None:
@@ -73,8 +80,11 @@ class Settings:
         return EXACT if beta == self.alpha else float(beta)
 
     def digested(self) -> str:
-        """The parameters that an answer depends on, as they enter the digest."""
+        """The parameters that an answer depends on, as text for the digest."""
         text = f"hiernorm 1 dim={self.dim} metric={self.metric}"
         if self.alpha is not None:
             text += f" major={self.major} alpha={float(self.alpha)!r}"
         return text
+
+
+__getattr__ = renamed_names(__name__, {"Settings": "hiernorm.settings:IndexSettings"})

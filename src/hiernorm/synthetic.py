@@ -3,7 +3,8 @@
 Two kinds, one model. `hierarchical` draws features with a decaying spectrum and normalises them
 hierarchically; `plain` hides such a spectrum under a random rotation and normalises to unit
 length. The constants below were set once, so that the Phase-2 shares and the recall of a graph
-index come out close to those measured on real patches; docs/synthetic-data.md compares them.
+index come out close to those measured on real patches; docs/explanation/synthetic-data.md compares
+them.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hiernorm.array_types import Float32Array, Int64Array
 from hiernorm.normalize import normalize
-from hiernorm.reference import Float32Array, Int64Array
 
 __all__ = ["Dataset", "hierarchical", "plain"]
 

@@ -1,4 +1,4 @@
-"""How many threads a call uses."""
+"""The number of threads of a call."""
 
 from __future__ import annotations
 

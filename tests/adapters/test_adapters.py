@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import importlib
 import importlib.util
 import subprocess
@@ -15,23 +14,6 @@ import pytest
 import hiernorm
 from paths import ROOT
 from support import assert_same_bits, random_rows
-
-MODULES = {
-    "hiernorm.adapters": None,
-    "hiernorm.adapters.faiss_shaped": None,
-    "hiernorm.adapters.kornia_modules": "kornia",
-    "hiernorm.adapters.scikit_learn": "sklearn",
-    "hiernorm.adapters.text": "sentence_transformers",
-    "hiernorm.matching": None,
-}
-
-
-@pytest.mark.parametrize("name", MODULES)
-def test_examples_of_the_docstrings_are_true(name):
-    needs = MODULES[name]
-    if needs is not None and importlib.util.find_spec(needs) is None:
-        pytest.skip(f"needs {needs}")
-    assert doctest.testmod(importlib.import_module(name)).failed == 0
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
-import importlib
-import pkgutil
 import re
 from html.parser import HTMLParser
 from types import SimpleNamespace
@@ -22,35 +19,30 @@ pytest.importorskip("sklearn", reason="needs hiernorm[demo]")
 from click.testing import CliRunner
 
 import hiernorm.demo
-import hiernorm.scenes
+import hiernorm.learn.scenes
 import hiernorm.vision
 from hiernorm import synthetic
 from hiernorm.cli.app import app
 from hiernorm.demo import engines
-from hiernorm.demo.engines import DisagreementError, compare_engines, find_missed
-from hiernorm.demo.job import K, run_demo, split_views
+from hiernorm.demo.engines import DisagreementError, compare_engines, count_missed
 from hiernorm.demo.page import render_page
+from hiernorm.demo.pipeline import K, run_demo, split_views
 from hiernorm.learn.phototour import PhotoTour
-from hiernorm.scenes.embedded import embedded_photos
-from hiernorm.scenes.maker import Recipe, make_scene
+from hiernorm.learn.scenes.embedded import embedded_photos
+from hiernorm.learn.scenes.maker import Recipe, make_scene
 
-MODULES = [
-    module.name
-    for package in (hiernorm.vision, hiernorm.scenes, hiernorm.demo)
-    for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}.")
-]
 PHOTOS = embedded_photos()[2:5]
 RECIPE = Recipe(points=40, views=5)
 
 
 @pytest.fixture(scope="module")
-def outcome():
+def result():
     return run_demo(PHOTOS, hiernorm.load_model("hn16"), RECIPE)
 
 
 @pytest.fixture(scope="module")
-def page(outcome):
-    return render_page(outcome)
+def page(result):
+    return render_page(result)
 
 
 @pytest.fixture(scope="module")
@@ -83,67 +75,67 @@ class Tags(HTMLParser):
             assert self.open.pop() == tag
 
 
-def test_every_point_is_searched_and_its_other_views_are_stored(outcome):
-    assert outcome.queries == outcome.points
-    assert outcome.entries + outcome.queries == outcome.patches
+def test_every_point_is_searched_and_its_other_views_are_stored(result):
+    assert result.queries == result.points
+    assert result.entries + result.queries == result.patches
     stored, asked = split_views(np.array([0, 0, 0, 2, 2, 9, 9, 9]))
     assert stored.tolist() == [0, 1, 3, 5, 6]
     assert asked.tolist() == [2, 4, 7]
 
 
-def test_answers_are_those_of_a_search_by_hand(outcome, tmp_path):
+def test_answers_are_those_of_a_search_by_hand(result, tmp_path):
     make_scene(PHOTOS, tmp_path / "scene", RECIPE)
     scene = PhotoTour(tmp_path, "scene")
     rows = hiernorm.load_model("hn16").describe(scene.patches).astype(np.float64)
     stored, asked = split_views(scene.points)
     scores = rows[asked] @ rows[stored].T
-    hits = outcome.comparison.best.hits
+    hits = result.comparison.best.hits
     np.testing.assert_array_equal(hits.ids[:, 0], scores.argmax(axis=1))
-    assert outcome.missed == 0
+    assert result.missed == 0
     assert hits.certificate.exact.all()
     right = scene.points[stored][scores.argmax(axis=1)] == scene.points[asked]
-    assert outcome.qualities[0].right == right.mean()
-    assert 0 < outcome.phase2_share < 1
+    assert result.qualities[0].right == right.mean()
+    assert 0 < result.phase2_share < 1
 
 
-def test_the_rates_follow_from_the_pairs(outcome):
-    for quality in outcome.qualities:
+def test_the_rates_follow_from_the_pairs(result):
+    for quality in result.qualities:
         at = np.argmax(quality.true >= 0.95)
         assert quality.fpr95 == quality.false[at]
         assert quality.low <= quality.high
 
 
-def test_examples_are_what_they_say(outcome):
-    assert outcome.examples
-    assert all(example.is_right[0] for example in outcome.examples)
-    assert not any(example.is_right[0] for example in outcome.mistakes)
-    for example in (*outcome.examples, *outcome.mistakes):
+def test_examples_are_what_they_say(result):
+    assert result.examples
+    assert all(example.is_right[0] for example in result.examples)
+    assert not any(example.is_right[0] for example in result.mistakes)
+    for example in (*result.examples, *result.mistakes):
         assert example.neighbours.shape == (K, 64, 64)
         assert (np.diff(example.scores) <= 0).all()
 
 
-def test_the_page_needs_nothing_else_and_is_well_formed(page, outcome):
+def test_the_page_needs_nothing_else_and_is_well_formed(page, result):
     tags = Tags(page)
     assert tags.open == []
     assert all(address.startswith("data:image/") for address in tags.addresses)
     assert "<script" not in page
     assert "@import" not in page
     assert "url(" not in page
-    shown = len(outcome.examples) + len(outcome.mistakes)
+    shown = len(result.examples) + len(result.mistakes)
     assert len(tags.images) == len(PHOTOS) + shown * (K + 1)
 
 
-def test_the_page_shows_the_figures_of_the_outcome(page, outcome):
+def test_the_page_shows_the_figures_of_the_outcome(page, result):
     text = re.sub(r"<[^>]*>", " ", page)
-    ours, sift = outcome.qualities
+    ours, sift = result.qualities
     for figure in (
-        f"{outcome.queries:,} of {outcome.queries:,}",
-        f"{outcome.speedup:.1f}x",
-        f"{outcome.phase2_share:.3%}",
+        f"{result.queries:,} of {result.queries:,}",
+        f"{result.speedup:.1f}x",
+        f"{result.phase2_share:.3%}",
         f"{ours.fpr95:.4f}",
         f"{sift.fpr95:.4f}",
-        outcome.certificate.digest,
-        f"{outcome.certificate.kth_score:.12f}",
+        result.certificate.digest,
+        f"{result.certificate.kth_score:.12f}",
     ):
         assert figure in text
 
@@ -165,18 +157,18 @@ def test_the_curves_are_drawn_within_their_frame(page):
             assert 0 <= y <= height
 
 
-def test_a_failing_search_is_shown_as_such(outcome):
-    fields = {name: getattr(outcome, name) for name in outcome.__dataclass_fields__}
-    broken = type(outcome)(**{**fields, "missed": 3})
+def test_a_failing_search_is_shown_as_such(result):
+    fields = {name: getattr(result, name) for name in result.__dataclass_fields__}
+    broken = type(result)(**{**fields, "missed": 3})
     assert "NumPy found a better neighbour for 3 queries" in render_page(broken)
 
 
 def test_a_missed_neighbour_is_noticed(data):
     hits = compare_engines(data.database, data.queries, 3, major=16, alpha=1 / 8).best.hits
-    assert find_missed(data.database, data.queries, hits, block=7) == 0
+    assert count_missed(data.database, data.queries, hits, block=7) == 0
     wrong = hits.ids.copy()
     wrong[4] = wrong[4, ::-1]
-    assert find_missed(data.database, data.queries, SimpleNamespace(ids=wrong), block=7) == 1
+    assert count_missed(data.database, data.queries, SimpleNamespace(ids=wrong), block=7) == 1
 
 
 def test_an_engine_that_disagrees_stops_the_demo(data, monkeypatch):
@@ -218,8 +210,3 @@ def test_an_unknown_model_is_one_line_and_leaves_nothing(tmp_path):
     assert result.exit_code == 1
     assert "no model 'no-such-model'" in result.output
     assert not out.exists()
-
-
-@pytest.mark.parametrize("name", MODULES)
-def test_examples_in_docstrings_are_true(name):
-    assert doctest.testmod(importlib.import_module(name)).failed == 0

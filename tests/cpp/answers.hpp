@@ -32,11 +32,11 @@ inline void check_answers(const Collection& asked, std::vector<Answer>& answers,
         const Context context("query ", i);
         const std::vector<Hit>& hits = answers[i].results.sorted();
         if (!CHECK(same_hits(hits, rankings[i], k))) continue;
-        const Report& report = answers[i].report;
-        CHECK(report.sifted >= report.tightened && report.tightened >= report.settled);
-        CHECK(report.settled <= asked.size() && report.settled >= hits.size());
+        const SearchStats& stats = answers[i].stats;
+        CHECK(stats.sifted >= stats.tightened && stats.tightened >= stats.settled);
+        CHECK(stats.settled <= asked.size() && stats.settled >= hits.size());
         // What was not settled is proved to lie behind the hits.
-        if (report.settled < asked.size()) CHECK(report.skipped_bound < hits.back().score);
+        if (stats.settled < asked.size()) CHECK(stats.skipped_bound < hits.back().score);
     }
 }
 
@@ -47,19 +47,19 @@ inline void check_searches(Random& random, const Collection& asked, const Index&
         for (const std::size_t threads : {1, 3}) {
             const std::size_t batch = random.below(4);
             const Context context("k ", k, ", threads ", threads, ", batch ", batch);
-            Job job;
-            job.k = k;
+            SearchRequest request;
+            request.k = k;
             std::vector<Answer> answers;
             CHECK_EQUAL(
-                index.search(job, asked.queries.data(), asked.asked(), threads, batch, answers),
+                index.search(request, asked.queries.data(), asked.asked(), threads, batch, answers),
                 asked.size());
             check_answers(asked, answers, rankings, k);
         }
     }
-    Job job;
-    job.k = 7;
+    SearchRequest request;
+    request.k = 7;
     std::vector<Answer> answers;
-    index.search_all(job, asked.queries.data(), asked.asked(), 2, answers);
+    index.search_all(request, asked.queries.data(), asked.asked(), 2, answers);
     check_answers(asked, answers, rankings, 7);
 }
 
@@ -70,11 +70,11 @@ inline void check_ranges(Random& random, const Collection& asked, const Index& i
     for (const double threshold :
          {score, std::nextafter(score, kInfinity), best, -kInfinity, kInfinity}) {
         const Context context("threshold ", threshold);
-        Job job;
-        job.range = true;
-        job.threshold = threshold;
+        SearchRequest request;
+        request.range = true;
+        request.threshold = threshold;
         std::vector<Answer> answers;
-        index.search(job, asked.queries.data(), asked.asked(), 2, 0, answers);
+        index.search(request, asked.queries.data(), asked.asked(), 2, 0, answers);
         for (std::size_t i = 0; i < answers.size(); ++i) {
             const auto reached =
                 std::count_if(rankings[i].begin(), rankings[i].end(),
@@ -90,12 +90,12 @@ inline void check_ranges(Random& random, const Collection& asked, const Index& i
 inline void check_soft_bounds(const Collection& asked, const Index& index) {
     const auto rankings = asked.rankings(asked.size());
     for (const double beta : {0.0, 0.05}) {
-        Job job;
-        job.k = 5;
-        job.soft = true;
-        job.beta = beta;
+        SearchRequest request;
+        request.k = 5;
+        request.soft = true;
+        request.beta = beta;
         std::vector<Answer> answers;
-        index.search(job, asked.queries.data(), asked.asked(), 1, 0, answers);
+        index.search(request, asked.queries.data(), asked.asked(), 1, 0, answers);
         for (std::size_t i = 0; i < answers.size(); ++i) {
             const std::vector<Hit>& hits = answers[i].results.sorted();
             if (!CHECK_EQUAL(hits.size(), std::min<std::size_t>(5, asked.size()))) continue;
@@ -103,7 +103,7 @@ inline void check_soft_bounds(const Collection& asked, const Index& index) {
                 if (!ranks_before(hit, hits.back())) break;
                 const bool found = std::any_of(hits.begin(), hits.end(),
                                                [&](const Hit& h) { return h.id == hit.id; });
-                CHECK(found || hit.score <= answers[i].report.skipped_bound);
+                CHECK(found || hit.score <= answers[i].stats.skipped_bound);
             }
         }
     }

@@ -25,7 +25,7 @@ TEST(extreme_magnitudes_are_searched_exactly) {
     }
 }
 
-TEST(long_majors_use_several_runs) {
+TEST(long_majors_use_several_bursts) {
     Random random(13);
     for (const std::size_t major : {31, 32, 33, 63, 64, 127, 160}) {
         Collection asked = make_collection(random, Kind::kClustered, kTileEntries + 70, 190, major,
@@ -41,8 +41,8 @@ TEST(long_majors_use_several_runs) {
     }
 }
 
-// The fit has seen minors of norm 1 only. The best entry has a minor of far larger norm, most of it
-// behind the first stage, and a decoy whose major is better sets a high threshold before.
+// The encoding has seen minors of norm 1 only. The best entry has a minor of far larger norm, most
+// of it behind the first stage, and a decoy whose major is better sets a high threshold before.
 TEST(tails_beyond_the_sample_are_bounded) {
     Random random(14);
     constexpr std::size_t kDim = 200, kMajor = 3, kSize = 300;

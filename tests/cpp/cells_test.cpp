@@ -1,14 +1,14 @@
 // Cells: the grouping is one and the same everywhere, and no cone rules out a member in error.
-#include "cells.hpp"
+#include "cells/cells.hpp"
 
 #include <algorithm>
 #include <cmath>
 
+#include "cells/cone_query.hpp"
 #include "check.hpp"
 #include "collection.hpp"
-#include "cone_query.hpp"
 #include "random.hpp"
-#include "store.hpp"
+#include "store/store.hpp"
 
 namespace hiernorm::testing {
 namespace {
@@ -39,22 +39,22 @@ std::vector<std::int64_t> scattered_ids(std::size_t count) {
     return ids;
 }
 
-// Some fit of the rows; for distances with a level that matters.
-Fit fit_of(const std::vector<float>& rows, Metric metric, bool entry_tails) {
+// Some encoding of the rows; for distances with a lift that matters.
+Encoding encoding_of(const std::vector<float>& rows, Metric metric, bool entry_tails) {
     Collection collection;
     collection.dim = kDim;
     collection.major = kMajor;
     collection.metric = metric;
     collection.rows = rows;
-    return collection.fit(rows.size() / kDim, entry_tails);
+    return collection.encoding(rows.size() / kDim, entry_tails);
 }
 
-ConeVectors vectors_of(const std::vector<float>& rows, const Fit& fit) {
-    return cone_vectors({fit, rows.data(), rows.data(), kDim, rows.size() / kDim});
+ConeVectors vectors_of(const std::vector<float>& rows, const Encoding& encoding) {
+    return cone_vectors({encoding, rows.data(), rows.data(), kDim, rows.size() / kDim});
 }
 
 ConeVectors vectors_of(const std::vector<float>& rows) {
-    return vectors_of(rows, fit_of(rows, Metric::kInnerProduct, false));
+    return vectors_of(rows, encoding_of(rows, Metric::kInnerProduct, false));
 }
 
 TEST(a_grouping_is_a_permutation) {
@@ -134,8 +134,8 @@ TEST(a_grouping_depends_on_the_set_of_entries_alone) {
 
 // A store of one grouped addition behind `loose` entries that were not grouped.
 void fill(Store& store, const std::vector<float>& rows, const std::vector<std::int64_t>& ids,
-          const Fit& fit, std::size_t loose) {
-    store.set_fit(fit);
+          const Encoding& encoding, std::size_t loose) {
+    store.set_encoding(encoding);
     store.begin({});
     store.write(0, rows.data(), ids.data(), nullptr, loose, 0);
     store.number(loose);
@@ -143,7 +143,7 @@ void fill(Store& store, const std::vector<float>& rows, const std::vector<std::i
     const std::vector<float> others(rows.begin() + static_cast<std::ptrdiff_t>(loose * kDim),
                                     rows.end());
     const std::size_t count = ids.size() - loose;
-    Grouping grouping = group_by_direction(vectors_of(others, fit), ids.data() + loose, count,
+    Grouping grouping = group_by_direction(vectors_of(others, encoding), ids.data() + loose, count,
                                            (16 - loose % 16) % 16);
     const std::vector<std::uint32_t> order = grouping.order;
     store.begin(std::move(grouping));
@@ -180,11 +180,11 @@ void for_all_cones(const Store& store, const Kernels& kernels, const ScanQuery& 
 std::size_t count_ruled_out(const Store& store, const Kernels& kernels, const float* query,
                             std::size_t first_entry) {
     ExactQuery exact;
-    exact.prepare(kernels, store.fit().metric, query, kDim);
+    exact.prepare(kernels, store.encoding().metric, query, kDim);
     QueryView view;
-    view.prepare(kernels, store.fit(), exact);
+    view.prepare(kernels, store.encoding(), exact);
     ConeQuery cones;
-    cones.prepare(kernels, store.fit(), store.cells(), view, store.largest());
+    cones.prepare(kernels, store.encoding(), store.cells(), view, store.largest());
     std::size_t ruled_out = 0;
     for (std::size_t p = first_entry; p < store.size(); p += 611) {
         const double threshold = exact.score(store.row(p));
@@ -206,7 +206,7 @@ void check_cones(const std::vector<float>& rows, const std::vector<float>& queri
     const std::vector<std::int64_t> ids = scattered_ids(rows.size() / kDim);
     for (const bool entry_tails : {false, true}) {
         Store store(Layout::kCodes, kDim);
-        fill(store, rows, ids, fit_of(rows, metric, entry_tails), 21);
+        fill(store, rows, ids, encoding_of(rows, metric, entry_tails), 21);
         CHECK(store.cells().grouped_entries() > ids.size() - 100);
         for (const Kernels* kernels : available_kernels()) {
             const Context context(kernels->name, ", tails ", entry_tails);
@@ -254,7 +254,7 @@ TEST(an_addition_that_was_never_shown_leaves_open_cones) {
     const std::vector<float> rows = clustered_rows(random, 1024);
     const std::vector<std::int64_t> ids = scattered_ids(1024);
     Store store(Layout::kCodes, kDim);
-    fill(store, rows, ids, fit_of(rows, Metric::kInnerProduct, false), 512);
+    fill(store, rows, ids, encoding_of(rows, Metric::kInnerProduct, false), 512);
     CHECK_EQUAL(store.cells().grouped_entries(), std::size_t{512});
     const auto always_read = [&store](std::size_t cone) {
         const std::uint8_t* codes = (*store.cells().chunk(0))[0].data() +

@@ -5,10 +5,10 @@
 #include <cstdlib>
 #include <vector>
 
-#include "buffer.hpp"
-#include "fit.hpp"
+#include "encode/encoding.hpp"
 #include "kernels/kernels.hpp"
 #include "random.hpp"
+#include "store/buffer.hpp"
 
 namespace hiernorm::testing {
 
@@ -70,7 +70,7 @@ class CodedBlocks {
 
     // Every half of a run (slots 0-1 or 2-3 of 8 groups) stays within kPartialLimit.
     void fill_entry(Random& random, std::size_t entry, Codes kind) {
-        const std::size_t run_slots = kRunGroups * kGroupSlots;
+        const std::size_t run_slots = kBurstGroups * kGroupSlots;
         for (std::size_t run = 0; run < slots_; run += run_slots) {
             for (std::size_t half = 0; half < 2; ++half) {
                 int left = kind == Codes::kSmallest ? -kPartialLimit : kPartialLimit;
@@ -107,11 +107,11 @@ class CodedBlocks {
     }
 
     void set_query(std::size_t groups) {
-        halves_.assign((groups + kRunGroups - 1) / kRunGroups * 2, 0);
+        halves_.assign((groups + kBurstGroups - 1) / kBurstGroups * 2, 0);
         scan_ = {query_.data(), groups, halves_.data(), 0, 0};
         for (std::size_t slot = 0; slot < slots_; ++slot) {
             const int share = offsets_[slot] * query_[slot];
-            std::int16_t& half = halves_[slot / (kRunGroups * kGroupSlots) * 2 + slot / 2 % 2];
+            std::int16_t& half = halves_[slot / (kBurstGroups * kGroupSlots) * 2 + slot / 2 % 2];
             half = static_cast<std::int16_t>(static_cast<std::uint16_t>(half + share));
             scan_.correction += share;
             scan_.code_sum += query_[slot];

@@ -6,10 +6,11 @@
 #include <numeric>
 #include <vector>
 
+#include "addition.hpp"
 #include "check.hpp"
+#include "encode/lift.hpp"
 #include "expectations.hpp"
 #include "index.hpp"
-#include "level.hpp"
 #include "random.hpp"
 
 namespace hiernorm::testing {
@@ -120,8 +121,9 @@ struct Collection {
     std::size_t asked() const { return queries.size() / dim; }
     const float* query(std::size_t i) const { return queries.data() + i * dim; }
 
-    // A fit on the first `sample` rows; later ones may lie outside what its codes can express.
-    Fit fit(std::size_t sample, bool entry_tails) const {
+    // An encoding of the first `sample` rows; later ones may lie outside what its codes can
+    // express.
+    Encoding encoding(std::size_t sample, bool entry_tails) const {
         std::vector<double> views =
             rotation ? rotation->apply(rows.data(), sample, dim)
                      : std::vector<double>(rows.data(), rows.data() + sample * dim);
@@ -130,36 +132,36 @@ struct Collection {
             const double norm = std::sqrt(plain_dot(row, row, dim));
             for (std::size_t j = 0; j < dim; ++j) views[i * dim + j] /= norm;
         }
-        Fit fit;
-        fit.metric = metric;
-        fit.dim = dim + fit.levels();
-        fit.major = major + fit.levels();
+        Encoding encoding;
+        encoding.metric = metric;
+        encoding.dim = dim + encoding.lift_dims();
+        encoding.major = major + encoding.lift_dims();
         if (metric == Metric::kL2) {
             // Any centre and weight will do; the base norm is at least the root of the centre.
-            fit.centre = plain_dot(rows.data(), rows.data(), dim);
-            fit.base_norm = std::sqrt(fit.centre) * 1.01 + 1e-3;
-            fit.weight = 0.7 * fit.base_norm;
+            encoding.centre = plain_dot(rows.data(), rows.data(), dim);
+            encoding.base_norm = std::sqrt(encoding.centre) * 1.01 + 1e-3;
+            encoding.weight = 0.7 * encoding.base_norm;
             std::vector<double> levelled;
             for (std::size_t i = 0; i < sample; ++i) {
                 const float* row = rows.data() + i * dim;
                 std::vector<double> view(views.data() + i * dim, views.data() + (i + 1) * dim);
-                add_entry_level(fit, plain_dot(row, row, dim), view);
+                lift_entry(encoding, plain_dot(row, row, dim), view);
                 levelled.insert(levelled.end(), view.begin(), view.end());
             }
             views = std::move(levelled);
         }
         if (rotation) {
-            fit.rotation = rotation->matrix;
-            fit.rotation_error = rotation->error;
+            encoding.rotation = rotation->matrix;
+            encoding.rotation_error = rotation->error;
         }
-        choose_steps(fit, views.data(), sample, 1.0);
-        fit.entry_tails = entry_tails;
-        return fit;
+        encoding.choose_steps(views.data(), sample, 1.0);
+        encoding.entry_tails = entry_tails;
+        return encoding;
     }
 
     std::unique_ptr<Index> make_index(EngineKind engine, std::size_t sample, bool tails) const {
         auto index = std::make_unique<Index>(Settings{dim, metric, engine, 0.2});
-        if (engine != EngineKind::kExhaustive) index->set_fit(fit(sample, tails));
+        if (engine != EngineKind::kExhaustive) index->set_encoding(encoding(sample, tails));
         return index;
     }
 
@@ -167,15 +169,15 @@ struct Collection {
     void add_to(Index& index, std::size_t first, std::size_t last) const {
         const std::size_t count = last - first, part = 700;
         if (!rotation) return index.add(rows.data() + first * dim, ids.data() + first, count);
-        index.check(rows.data() + first * dim, ids.data() + first, count);
+        const float* added = rows.data() + first * dim;
+        Addition addition(index, {added, added, dim, ids.data() + first, count});
         for (std::size_t ahead = 0; ahead < count; ahead += part) {
             const std::size_t written = std::min(part, count - ahead);
-            const float* from = rows.data() + (first + ahead) * dim;
-            index.write(ahead, from, ids.data() + first + ahead,
-                        rotation->apply(from, written, dim).data(), written,
-                        count - ahead - written);
+            const float* from = added + ahead * dim;
+            addition.write(from, ids.data() + first + ahead,
+                           rotation->apply(from, written, dim).data(), written);
         }
-        index.publish(ids.data() + first, count);
+        addition.publish();
     }
 
     // The plain ranking of the first `count` entries, for each query.

@@ -43,11 +43,11 @@ void check_searches_beside_additions(const Collection& asked, EngineKind engine)
             std::size_t before = 0;
             for (bool last = false; !last;) {
                 last = done;  // one more search after the last addition
-                Job job;
-                job.k = kHits;
+                SearchRequest request;
+                request.k = kHits;
                 std::vector<Answer> answers;
-                const std::size_t searched =
-                    index->search(job, asked.queries.data(), asked.asked(), 1 + t % 2, t, answers);
+                const std::size_t searched = index->search(request, asked.queries.data(),
+                                                           asked.asked(), 1 + t % 2, t, answers);
                 CHECK(expected.match(searched, answers));
                 CHECK(searched >= before);
                 before = searched;
@@ -113,10 +113,10 @@ TEST(additions_from_many_threads_all_arrive) {
         });
     }
     for (std::thread& thread : threads) thread.join();
-    Job job;
-    job.k = 100;
+    SearchRequest request;
+    request.k = 100;
     std::vector<Answer> answers;
-    CHECK_EQUAL(index->search(job, asked.queries.data(), asked.asked(), 2, 0, answers),
+    CHECK_EQUAL(index->search(request, asked.queries.data(), asked.asked(), 2, 0, answers),
                 asked.size());
     const auto rankings = asked.rankings(asked.size());
     for (std::size_t i = 0; i < answers.size(); ++i) {
@@ -132,12 +132,12 @@ TEST(searches_from_many_threads_agree) {
     std::vector<std::thread> threads;
     for (std::size_t t = 0; t < 4; ++t) {
         threads.emplace_back([&, t] {
-            Job job;
-            job.k = 1 + 40 * t;
+            SearchRequest request;
+            request.k = 1 + 40 * t;
             std::vector<Answer> answers;
-            index->search(job, asked.queries.data(), asked.asked(), 1 + t, t, answers);
+            index->search(request, asked.queries.data(), asked.asked(), 1 + t, t, answers);
             for (std::size_t i = 0; i < answers.size(); ++i) {
-                CHECK(same_hits(answers[i].results.sorted(), rankings[i], job.k));
+                CHECK(same_hits(answers[i].results.sorted(), rankings[i], request.k));
             }
         });
     }

@@ -1,5 +1,8 @@
 // Entries go in whole or not at all, come out as they were, and may cross chunks.
+#include <atomic>
+#include <chrono>
 #include <string>
+#include <thread>
 
 #include "check.hpp"
 #include "collection.hpp"
@@ -18,7 +21,8 @@ TEST(an_empty_index_answers_with_nothing) {
     const Collection asked = small_collection();
     const auto index = asked.make_index(EngineKind::kCascade, 50, true);
     std::vector<Answer> answers;
-    CHECK_EQUAL(index->search(Job{}, asked.queries.data(), 2, 1, 0, answers), std::size_t{0});
+    CHECK_EQUAL(index->search(SearchRequest{}, asked.queries.data(), 2, 1, 0, answers),
+                std::size_t{0});
     CHECK(answers.size() == 2 && answers[0].results.size() == 0);
     CHECK_EQUAL(index->size(), std::size_t{0});
 }
@@ -73,20 +77,21 @@ TEST(cosine_refuses_zero_vectors_and_takes_denormal_ones) {
     std::fill(asked.queries.begin(), asked.queries.end(), -0.0f);
     std::vector<Answer> answers;
     check_throws<std::invalid_argument>(
-        [&] { index->search(Job{}, asked.queries.data(), 2, 1, 0, answers); },
+        [&] { index->search(SearchRequest{}, asked.queries.data(), 2, 1, 0, answers); },
         "queries row 0 is a zero vector");
 }
 
-TEST(a_fit_comes_before_the_first_entry) {
+TEST(an_encoding_comes_before_the_first_entry) {
     const Collection asked = small_collection();
     Index index(Settings{asked.dim, asked.metric, EngineKind::kCascade, 0.0});
-    CHECK(!index.fit());
-    check_throws<std::logic_error>([&] { asked.add_to(index, 0, 1); }, "before the fit was set");
-    index.set_fit(asked.fit(50, true));
+    CHECK(!index.encoding());
+    check_throws<std::logic_error>([&] { asked.add_to(index, 0, 1); },
+                                   "before the encoding was set");
+    index.set_encoding(asked.encoding(50, true));
     asked.add_to(index, 0, 1);
-    check_throws<std::logic_error>([&] { index.set_fit(asked.fit(50, true)); },
+    check_throws<std::logic_error>([&] { index.set_encoding(asked.encoding(50, true)); },
                                    "before the first entry");
-    CHECK(index.fit()->major == asked.major);
+    CHECK(index.encoding()->major == asked.major);
 }
 
 TEST(what_is_written_is_visible_only_when_published) {
@@ -96,20 +101,59 @@ TEST(what_is_written_is_visible_only_when_published) {
     const auto index = asked.make_index(EngineKind::kCascade, 5000, true);
     const auto check_prefix = [&](std::size_t count) {
         std::vector<Answer> answers;
-        Job job;
-        job.k = 20;
-        CHECK_EQUAL(index->search(job, asked.queries.data(), 3, 1, 0, answers), count);
+        SearchRequest request;
+        request.k = 20;
+        CHECK_EQUAL(index->search(request, asked.queries.data(), 3, 1, 0, answers), count);
         const auto rankings = asked.rankings(count);
         for (std::size_t i = 0; i < 3; ++i)
             CHECK(same_hits(answers[i].results.sorted(), rankings[i], 20));
     };
     asked.add_to(*index, 0, 1000);
-    index->write(0, asked.rows.data() + 1000 * 5, asked.ids.data() + 1000, nullptr, 3000, 1000);
+    const float* rows = asked.rows.data() + 1000 * 5;
+    const NewEntries entries{rows, rows, 5, asked.ids.data() + 1000, 4000};
+    {
+        Addition given_up(*index, entries);
+        given_up.write(rows, asked.ids.data() + 1000, nullptr, 2000);
+        check_throws<std::logic_error>([&] { given_up.publish(); },
+                                       "published before all of it was written");
+    }
     check_prefix(1000);
-    index->write(3000, asked.rows.data() + 4000 * 5, asked.ids.data() + 4000, nullptr, 1000, 0);
+    Addition addition(*index, entries);
+    addition.write(rows, asked.ids.data() + 1000, nullptr, 3000);
     check_prefix(1000);
-    index->publish(asked.ids.data() + 1000, 4000);
+    addition.write(rows + 3000 * 5, asked.ids.data() + 4000, nullptr, 1000);
+    check_prefix(1000);
+    check_throws<std::logic_error>([&] { addition.write(rows, asked.ids.data(), nullptr, 1); },
+                                   "more entries than it was told of");
+    addition.publish();
     check_prefix(5000);
+    check_throws<std::logic_error>([&] { addition.publish(); }, "the addition is closed");
+}
+
+// An addition holds the lock from beginning to end: a second one waits.
+TEST(there_is_one_addition_at_a_time) {
+    const Collection asked = small_collection();
+    const auto index = asked.make_index(EngineKind::kCascade, 50, true);
+    std::atomic<bool> second_began{false};
+    std::thread second;
+    {
+        Addition first(*index, {asked.rows.data(), asked.rows.data(), 6, asked.ids.data(), 20});
+        second = std::thread([&] {
+            asked.add_to(*index, 20, 50);
+            second_began = true;
+        });
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        CHECK(!second_began);
+        first.write(asked.rows.data(), asked.ids.data(), nullptr, 20);
+        first.publish();
+    }
+    second.join();
+    CHECK_EQUAL(index->size(), std::size_t{50});
+    // One that is refused gives the lock back.
+    check_throws<std::invalid_argument>([&] { asked.add_to(*index, 0, 1); },
+                                        "in the index already");
+    check_throws<std::invalid_argument>([&] { asked.add_to(*index, 0, 1); },
+                                        "in the index already");
 }
 
 TEST(entries_cross_the_boundary_of_chunks) {
@@ -129,10 +173,10 @@ TEST(entries_cross_the_boundary_of_chunks) {
             const auto rankings = asked.rankings(size);
             for (const std::size_t k :
                  {std::size_t{1}, std::size_t{10}, kChunkEntries + 3, size + 1}) {
-                Job job;
-                job.k = k;
+                SearchRequest request;
+                request.k = k;
                 std::vector<Answer> answers;
-                CHECK_EQUAL(index->search(job, asked.queries.data(), 3, 1, 0, answers), size);
+                CHECK_EQUAL(index->search(request, asked.queries.data(), 3, 1, 0, answers), size);
                 for (std::size_t i = 0; i < 3; ++i) {
                     const Context context("k ", k, ", query ", i);
                     CHECK(same_hits(answers[i].results.sorted(), rankings[i], k));

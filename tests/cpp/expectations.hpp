@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "fit.hpp"
-#include "order.hpp"
+#include "encode/encoding.hpp"
+#include "search/results.hpp"
 
 namespace hiernorm::testing {
 

@@ -1,5 +1,5 @@
 // The table of ids: dense, sparse, negative and hostile ones.
-#include "ids.hpp"
+#include "store/ids.hpp"
 
 #include <limits>
 #include <numeric>

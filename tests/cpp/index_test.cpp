@@ -39,5 +39,49 @@ TEST(all_engines_equal_a_plain_loop_over_random_shapes) {
     }
 }
 
+// Masks reach the other engines by segments; the paper's searches none, but honours them too.
+TEST(the_papers_engine_returns_allowed_entries_only) {
+    Random random(17);
+    constexpr std::size_t kSize = kTileEntries + 100;
+    const Collection asked =
+        make_collection(random, Kind::kHierarchical, kSize, 20, 6, Metric::kInnerProduct, 5);
+    const auto index = asked.make_index(EngineKind::kPaper, kSize, false);
+    asked.add_to(*index, 0, kSize);
+    std::vector<std::uint8_t> bits(round_up(kSize, 64) / 8);
+    std::size_t allowed = 0;
+    for (std::size_t i = 0; i < kSize; ++i) {
+        if (i % 3 == 0) continue;
+        bits[i / 8] = static_cast<std::uint8_t>(bits[i / 8] | 1u << (i % 8));
+        ++allowed;
+    }
+    SearchRequest request;
+    request.mask = Mask(bits.data(), allowed);
+    const auto rankings = asked.rankings(kSize);
+    for (const std::size_t k : {std::size_t{1}, std::size_t{10}, kSize}) {
+        request.k = k;
+        std::vector<Answer> answers;
+        index->search(request, asked.queries.data(), asked.asked(), 1, 0, answers);
+        for (std::size_t i = 0; i < answers.size(); ++i) {
+            std::vector<Hit> right;
+            for (const Hit& hit : rankings[i]) {
+                const auto position =
+                    std::find(asked.ids.begin(), asked.ids.end(), hit.id) - asked.ids.begin();
+                if (position % 3 != 0) right.push_back(hit);
+            }
+            CHECK(same_hits(answers[i].results.sorted(), right, k));
+        }
+    }
+}
+
+TEST(names_of_metrics_and_engines_are_checked) {
+    CHECK(metric_named("l2") == Metric::kL2);
+    CHECK(engine_named("paper") == EngineKind::kPaper);
+    check_throws<std::invalid_argument>([] { (void)metric_named("L2"); },
+                                        "metric must be one of ip, cosine, l2, got 'L2'");
+    check_throws<std::invalid_argument>(
+        [] { (void)engine_named("fast"); },
+        "engine must be one of cascade, paper, exhaustive, got 'fast'");
+}
+
 }  // namespace
 }  // namespace hiernorm::testing

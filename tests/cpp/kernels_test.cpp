@@ -74,8 +74,8 @@ void check_selection(const std::vector<std::int32_t>& scores, Select select) {
 
 TEST(codes_of_the_tests_reach_the_partial_limit) {
     Random random(2);
-    const CodedBlocks largest(random, kRunGroups, 1, Codes::kLargest, false);
-    const CodedBlocks smallest(random, kRunGroups, 1, Codes::kSmallest, false);
+    const CodedBlocks largest(random, kBurstGroups, 1, Codes::kLargest, false);
+    const CodedBlocks smallest(random, kBurstGroups, 1, Codes::kSmallest, false);
     CHECK_EQUAL(largest.scores()[0], 2 * kPartialLimit);
     CHECK_EQUAL(smallest.scores()[0], -2 * kPartialLimit);
 }
@@ -142,8 +142,8 @@ TEST(listed_blocks_are_scanned_and_chosen_from) {
                                      return a.position == b.position && a.score == b.score;
                                  }));
                 std::vector<std::uint16_t> chosen(entries + kBlockEntries);
-                chosen.resize(kernels->choose_u8i8(coded.codes(), list.data(), list.size(),
-                                                   coded.query(), cut, chosen.data()));
+                chosen.resize(kernels->skip_cells_u8i8(coded.codes(), list.data(), list.size(),
+                                                       coded.query(), cut, chosen.data()));
                 CHECK(chosen == numbers);
             }
         }
@@ -167,7 +167,7 @@ TEST(select_i32_selects_the_same_in_every_family) {
                 const Context context(kernels->name, ", entries ", entries, ", range ", range);
                 check_selection(scores, [&](std::int32_t cut, std::uint32_t position,
                                             Candidate* out, std::int32_t* skipped) {
-                    return kernels->select_i32(padded.data(), entries, cut, position, out, skipped);
+                    return kernels->sift_i32(padded.data(), entries, cut, position, out, skipped);
                 });
             }
         }
@@ -184,14 +184,15 @@ void choose_pair(Random& random, bool extreme, std::int8_t* pair) {
 }
 
 // The contenders after a stage, all of them; bounds add up in the order of the documented sum.
-std::vector<Contender> plain_stage(const StageJob& job, std::vector<Contender> contenders) {
+std::vector<Contender> plain_stage(const StageArguments& request,
+                                   std::vector<Contender> contenders) {
     for (Contender& contender : contenders) {
         const std::uint8_t* row =
-            job.rows + (contender.position - job.first_position) * job.row_bytes;
-        for (std::size_t j = 0; j < kStageBytes; ++j) contender.minor += row[j] * job.query[j];
-        contender.bound = job.base + job.major_scale * contender.major;
-        contender.bound += job.minor_scale * (contender.minor - job.correction);
-        contender.bound += job.tail_scale * row[kStageBytes - 1];
+            request.rows + (contender.position - request.first_position) * request.row_bytes;
+        for (std::size_t j = 0; j < kStageBytes; ++j) contender.minor += row[j] * request.query[j];
+        contender.bound = request.base + request.major_scale * contender.major;
+        contender.bound += request.minor_scale * (contender.minor - request.correction);
+        contender.bound += request.tail_scale * row[kStageBytes - 1];
     }
     return contenders;
 }
@@ -211,8 +212,8 @@ std::vector<Candidate> as_candidates(std::vector<Contender>& contenders) {
     return candidates;
 }
 
-void check_stage(const StageJob& job, const std::vector<Contender>& before, bool first) {
-    const std::vector<Contender> all = plain_stage(job, before);
+void check_stage(const StageArguments& request, const std::vector<Contender>& before, bool first) {
+    const std::vector<Contender> all = plain_stage(request, before);
     const double middle = all.empty() ? 0.0 : all[all.size() / 2].bound;  // reached by that one
     for (const double threshold :
          {-kInfinity, middle, std::nextafter(middle, kInfinity), kInfinity}) {
@@ -231,11 +232,11 @@ void check_stage(const StageJob& job, const std::vector<Contender>& before, bool
             double skipped = -1e300;
             if (first) {
                 const std::vector<Candidate> candidates = as_candidates(left);
-                left.resize(kernels->enter_u8i8(job, threshold, candidates.data(),
-                                                candidates.size(), left.data(), &skipped));
+                left.resize(kernels->tighten_first_u8i8(request, threshold, candidates.data(),
+                                                        candidates.size(), left.data(), &skipped));
             } else {
-                left.resize(
-                    kernels->tighten_u8i8(job, threshold, left.data(), left.size(), &skipped));
+                left.resize(kernels->tighten_next_u8i8(request, threshold, left.data(), left.size(),
+                                                       &skipped));
             }
             CHECK(same_bits(skipped, expected_skipped));
             CHECK(std::equal(left.begin(), left.end(), expected.begin(), expected.end(),
@@ -259,26 +260,26 @@ TEST(the_stages_have_the_same_bounds_in_every_family) {
             for (std::size_t j = 0; j < row_bytes; j += 2) choose_pair(random, extreme, query + j);
             std::fill(query + row_bytes, query + kStageBytes, std::int8_t{0});
             if (!last) query[kStageBytes - 1] = 0;
-            const StageJob job{rows.data(),
-                               row_bytes,
-                               0x80000000u,
-                               query,
-                               random.normal(),
-                               1e-3 * random.uniform(),
-                               random.uniform(),
-                               random.between(-99999, 99999),
-                               last ? 0.0 : 10.0 * random.uniform()};
+            const StageArguments request{rows.data(),
+                                         row_bytes,
+                                         0x80000000u,
+                                         query,
+                                         random.normal(),
+                                         1e-3 * random.uniform(),
+                                         random.uniform(),
+                                         random.between(-99999, 99999),
+                                         last ? 0.0 : 10.0 * random.uniform()};
             for (const std::size_t count : {0, 1, 3, 4, 8, 9, 16, 40}) {
                 const Context context("row_bytes ", row_bytes, ", last ", last, ", count ", count);
                 std::vector<Contender> before(count);
                 for (Contender& contender : before) {
                     contender = {
-                        job.first_position + static_cast<std::uint32_t>(random.below(kRows)),
+                        request.first_position + static_cast<std::uint32_t>(random.below(kRows)),
                         random.between(-65534, 65534), random.between(-1000000, 1000000), 0.0};
                 }
-                check_stage(job, before, false);
+                check_stage(request, before, false);
                 as_candidates(before);
-                check_stage(job, before, true);
+                check_stage(request, before, true);
             }
         }
     }

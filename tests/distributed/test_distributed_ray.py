@@ -95,7 +95,7 @@ def filled(cluster, tmp_path_factory) -> Iterator[tuple[ShardedDatabase, Model]]
 def stopped(db: ShardedDatabase, shard: int) -> Iterator[None]:
     """The process of a shard stands still: the node is up, nobody answers."""
     pin = db._reader.manifest.pins[shard]
-    process = ray.get(db._crew.actor(shard).info.remote(pin))["process"]
+    process = ray.get(db._actor_pool.actor(shard).info.remote(pin))["process"]
     os.kill(process, signal.SIGSTOP)
     try:
         yield
@@ -134,7 +134,7 @@ def test_answers_are_those_of_one_index_for_any_number_of_shards(cluster, tmp_pa
 def test_an_actor_that_dies_comes_back_and_answers(filled):
     db, model = filled
     for no_restart in (False, True):
-        ray.kill(db._crew.actor(1), no_restart=no_restart)
+        ray.kill(db._actor_pool.actor(1), no_restart=no_restart)
         assert_same_hits(db.search(QUERIES, 5), right_hits(model, 5))
 
 
@@ -182,7 +182,7 @@ def check_answers_while_something_dies(
 ) -> None:
     """Every answer is right or an explicit error; and right again when all is over."""
     right = right_hits(model, 5)
-    outcomes: list[str] = []
+    results: list[str] = []
     problems: list[BaseException] = []
     over = threading.Event()
 
@@ -190,26 +190,26 @@ def check_answers_while_something_dies(
         while not over.is_set():
             try:
                 assert_same_hits(db.search(QUERIES, 5, deadline=20, wave=1), right)
-                outcomes.append("right")
+                results.append("right")
             except ShardsMissingError:
-                outcomes.append("missing")
+                results.append("missing")
             except BaseException as error:
                 problems.append(error)
                 return
 
     askers = [threading.Thread(target=ask) for _ in range(threads)]
-    for asker in askers:
-        asker.start()
+    for fan_out in askers:
+        fan_out.start()
     kill()
     end = time.monotonic() + PATIENCE
-    before = outcomes.count("right")
-    while outcomes.count("right") < before + least and time.monotonic() < end and not problems:
+    before = results.count("right")
+    while results.count("right") < before + least and time.monotonic() < end and not problems:
         time.sleep(0.05)
     over.set()
-    for asker in askers:
-        asker.join()
+    for fan_out in askers:
+        fan_out.join()
     assert not problems, problems
-    assert outcomes.count("right") >= before + least
+    assert results.count("right") >= before + least
     assert_same_hits(db.search(QUERIES, 5, deadline=PATIENCE), right)
 
 
@@ -230,7 +230,7 @@ def test_actors_and_nodes_that_die_again_and_again(cluster, filled):
 
     def kill_actors() -> None:
         for _ in range(5):
-            ray.kill(db._crew.actor(int(rng.integers(3))), no_restart=bool(rng.integers(2)))
+            ray.kill(db._actor_pool.actor(int(rng.integers(3))), no_restart=bool(rng.integers(2)))
             time.sleep(float(rng.random()))
 
     def kill_nodes() -> None:

@@ -66,11 +66,11 @@ class ShardedMachine(WriterAndReader):
 
     @rule()
     def actors_die_and_come_back(self) -> None:
-        self.db._crew.restart()
+        self.db._actor_pool.restart()
 
     @rule()
     def actors_of_the_reader_die_and_come_back(self) -> None:
-        self.reader._crew.restart()
+        self.reader._actor_pool.restart()
         if self.reader.generation < self.db.generation:
             self.reader.search(QUERIES, 1)  # its files may be gone: then it moves on, as a whole
             if self.reader.generation == self.db.generation:
@@ -81,7 +81,7 @@ class ShardedMachine(WriterAndReader):
     @rule(
         ids=ids_of_pool,
         seed=seeds,
-        method=st.sampled_from(["prepare", "settle"]),
+        method=st.sampled_from(["prepare", "resolve"]),
         calls=st.integers(0, 6),
     )
     def the_writer_dies(self, ids: list[int], seed: int, method: str, calls: int) -> None:
@@ -97,7 +97,7 @@ class ShardedMachine(WriterAndReader):
 
         rows = vectors(seed, len(ids))
         before = self.db.generation
-        self.db._crew.fault = die
+        self.db._actor_pool.fault = die
         with suppress(KilledError):
             self.db.upsert(rows, ids)
         self.db = ShardedDatabase.open(self.folder / "db")
@@ -106,7 +106,7 @@ class ShardedMachine(WriterAndReader):
 
     @rule(ids=ids_of_pool, seed=seeds, shard=st.integers(0, 6))
     def a_change_meets_a_silent_shard(self, ids: list[int], seed: int, shard: int) -> None:
-        self.db._crew.silent = {shard}
+        self.db._actor_pool.silent = {shard}
         rows = vectors(seed, len(ids))
         if shard in shard_of(ids, self.db.shards):
             with pytest.raises(ShardsMissingError) as caught:
@@ -115,7 +115,7 @@ class ShardedMachine(WriterAndReader):
         else:
             self.db.upsert(rows, ids)
             self.model |= dict(zip(ids, rows, strict=True))
-        self.db._crew.silent = set()
+        self.db._actor_pool.silent = set()
 
     @rule(ids=ids_of_pool, k=st.integers(1, 6), wave=st.sampled_from([None, 1, 2]))
     def search_among(self, ids: list[int], k: int, wave: int | None) -> None:
@@ -132,11 +132,11 @@ class ShardedMachine(WriterAndReader):
     def search_without_a_shard(self, shard: int, k: int, wave: int | None) -> None:
         if shard >= self.db.shards:
             return
-        self.db._crew.silent = {shard}
+        self.db._actor_pool.silent = {shard}
         with pytest.raises(ShardsMissingError, match=f"shard {shard} of {self.db.shards} did not"):
             self.db.search(QUERIES, k, wave=wave)
         hits = self.db.search(QUERIES, k, wave=wave, allow_partial=True)
-        self.db._crew.silent = set()
+        self.db._actor_pool.silent = set()
         missing = hits.certificate.missing
         assert missing is not None
         assert missing.shards == (shard,)

@@ -2,31 +2,16 @@
 
 from __future__ import annotations
 
-import doctest
-import importlib
-import pkgutil
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from hypothesis import given
 
-import hiernorm
 from hiernorm import reference
 from hiernorm.reference import Float32Array
 from strategies import Data, databases, hn_databases
 from support import assert_same_bits, canonical_error, exact_dot, hn_rows, random_rows
-
-MODULES = [
-    module.name
-    for module in pkgutil.iter_modules(hiernorm.__path__, "hiernorm.")
-    if module.name not in ("hiernorm._core", "hiernorm.cli")
-]
-
-
-@pytest.mark.parametrize("name", ["hiernorm", *MODULES])
-def test_examples_in_docstrings_are_true(name: str) -> None:
-    assert doctest.testmod(importlib.import_module(name)).failed == 0
 
 
 @given(data=databases(entries=12, dims=70, queries=1))

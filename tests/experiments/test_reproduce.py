@@ -31,9 +31,9 @@ from experiments.reproduce.report import run_parts
 from hiernorm.learn.network import HNHardNet
 from hiernorm.learn.phototour import PhotoTour
 from hiernorm.learn.rotate import embed_all, rotate_network
+from hiernorm.learn.scenes.embedded import embedded_photos
+from hiernorm.learn.scenes.writer import SceneWriter
 from hiernorm.reference import algorithm_1
-from hiernorm.scenes.embedded import embedded_photos
-from hiernorm.scenes.writer import SceneWriter
 from hiernorm.vision import cut_patches, detect, read_grey
 
 SIZE = replace(SMOKE, entries=400, section_entries=200, queries=20, more_queries=30)

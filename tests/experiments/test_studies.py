@@ -23,7 +23,7 @@ from experiments.photos.pairs import main as pairs
 from experiments.photos.places import main as places
 from experiments.plain.__main__ import main as plain
 from experiments.quality.__main__ import main as quality
-from hiernorm.scenes.embedded import embedded_photos
+from hiernorm.learn.scenes.embedded import embedded_photos
 from patch_scenes import write_scene
 
 PHOTOS = 6

@@ -18,10 +18,10 @@ from click.testing import CliRunner
 
 from file_server import serve
 from hiernorm.cli.app import app
-from hiernorm.scenes import archives
-from hiernorm.scenes.archives import ARCHIVES, Archive
-from hiernorm.scenes.download import PINS, DamagedArchiveError, download, find_archive
-from hiernorm.scenes.transfer import TransferError
+from hiernorm.learn.scenes import archives
+from hiernorm.learn.scenes.archives import ARCHIVES, Archive
+from hiernorm.learn.scenes.download import PINS, DamagedArchiveError, download, find_archive
+from hiernorm.learn.scenes.transfer import TransferError
 
 
 def make_zip(seed: int = 0, *, names: tuple[str, ...] = ("patches0000.bmp", "info.txt")) -> bytes:

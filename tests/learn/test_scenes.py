@@ -23,10 +23,10 @@ from click.testing import CliRunner
 
 from hiernorm.cli.app import app
 from hiernorm.learn.phototour import PhotoTour
-from hiernorm.scenes.embedded import embedded_photos
-from hiernorm.scenes.maker import Recipe, make_scene
-from hiernorm.scenes.views import Variation, draw_view, jitter, transport
-from hiernorm.scenes.writer import SceneWriter
+from hiernorm.learn.scenes.embedded import embedded_photos
+from hiernorm.learn.scenes.maker import Recipe, make_scene
+from hiernorm.learn.scenes.views import Variation, draw_view, jitter, transport
+from hiernorm.learn.scenes.writer import SceneWriter
 from hiernorm.vision import Frames, cut_patches, read_grey
 from paths import ROOT
 

@@ -16,10 +16,10 @@ import cv2
 
 from hiernorm.cli.app import app
 from hiernorm.learn.phototour import PhotoTour
-from hiernorm.scenes.embedded import embedded_photos
-from hiernorm.scenes.matched import TrackRecipe, make_matched_scene
-from hiernorm.scenes.tracks import keep_apart, link_matches
-from hiernorm.scenes.views import Variation, draw_view
+from hiernorm.learn.scenes.embedded import embedded_photos
+from hiernorm.learn.scenes.matched import TrackRecipe, make_matched_scene
+from hiernorm.learn.scenes.tracks import keep_apart, link_matches
+from hiernorm.learn.scenes.views import Variation, draw_view
 from hiernorm.vision.frames import Frames
 from hiernorm.vision.photos import read_grey
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
-import importlib
 import json
 import os
 import signal
@@ -19,6 +17,7 @@ import pytest
 import torch
 from click.testing import CliRunner
 
+from hiernorm._files import write_atomically
 from hiernorm.cli.app import app
 from hiernorm.learn import (
     PatchSet,
@@ -29,7 +28,6 @@ from hiernorm.learn import (
     load_weights,
     train_network,
 )
-from hiernorm.learn.checkpoint import write_atomically
 from hiernorm.learn.run import STATE
 from hiernorm.learn.train import LOG, MODEL, learning_rate
 from patch_scenes import write_scene
@@ -320,22 +318,3 @@ def test_the_command_trains_logs_draws_and_exports(scene: Path, tmp_path: Path) 
     assert "--resume that run, or choose another --out" in again.output
     mixed = CliRunner().invoke(app, ["train", "--resume", "--batch", "8", "--out", str(out)])
     assert "--resume continues with the run's own settings" in mixed.output
-
-
-EXAMPLES = (
-    "batches",
-    "bitmap",
-    "checkpoint",
-    "describers",
-    "evaluate",
-    "layer",
-    "losses",
-    "measures",
-)
-EXAMPLES += ("network", "pairs", "phase2", "phototour", "settings", "sift", "train")
-
-
-@pytest.mark.parametrize("name", EXAMPLES)
-def test_examples_run(name: str) -> None:
-    module = importlib.import_module(f"hiernorm.learn.{name}")
-    assert doctest.testmod(module).failed == 0

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import doctest
-import importlib
 import os
-import pkgutil
 import threading
 from pathlib import Path
 
@@ -26,13 +23,6 @@ from database_support import (
     vectors,
 )
 from support import assert_same_hits, expected_hits, hn_rows, raises_text, random_rows
-
-
-@pytest.mark.parametrize(
-    "name", [m.name for m in pkgutil.iter_modules(hiernorm.storage.__path__, "hiernorm.storage.")]
-)
-def test_examples_in_docstrings_are_true(name: str) -> None:
-    assert doctest.testmod(importlib.import_module(name)).failed == 0
 
 
 @pytest.mark.smoke

@@ -26,7 +26,7 @@ from database_support import (
 from faulty_disk import Disk, FailingCalls, ShortWrites
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="mapped files cannot be removed there")
-FILES_OS = "hiernorm.storage.files.os"
+FILES_OS = "hiernorm._files.os"
 Change = Callable[[hiernorm.Database], object]
 
 

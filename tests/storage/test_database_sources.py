@@ -80,7 +80,7 @@ def _pieces(request: pytest.FixtureRequest) -> Iterator[None]:
     with (
         small_segments(entries=128),
         mock.patch("hiernorm.storage.sources.PIECE_BYTES", 50 * D * 4),
-        mock.patch("hiernorm.storage.spool.MEMORY_BYTES", memory),
+        mock.patch("hiernorm.storage.spill_buffer.MEMORY_BYTES", memory),
     ):
         yield
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from unittest import mock
 
@@ -11,6 +12,8 @@ import numpy as np
 
 import hiernorm
 from hiernorm.reference import Float32Array, Float64Array, Int64Array
+from hiernorm.settings import IndexSettings
+from hiernorm.storage.manifest import Parameters
 from support import assert_same_hits, expected_hits
 
 D, MAJOR, ALPHA = 6, 2, 0.125
@@ -18,10 +21,22 @@ Model = dict[int, Float32Array]
 
 
 @contextmanager
+def with_cells(cells: bool | None) -> Iterator[None]:
+    """Databases that group entries into cells always, never, or (None) where it pays."""
+    settings = Parameters.settings
+
+    def settings_with_cells(self: Parameters, threads: int | None = None) -> IndexSettings:
+        return replace(settings(self, threads), cells=cells)
+
+    with mock.patch.object(Parameters, "settings", settings_with_cells):
+        yield
+
+
+@contextmanager
 def small_segments(entries: int = 64, coded: int = 4, cells: bool | None = None) -> Iterator[None]:
-    """Segments of few entries, which have codes, and cells if asked for, all the same."""
+    """Segments of few entries that have codes, and cells if asked for."""
     with (
-        mock.patch("hiernorm.storage.manifest.CELLS", cells),
+        with_cells(cells),
         mock.patch("hiernorm.storage.transaction.SEGMENT_VALUES", entries * MAJOR),
         mock.patch("hiernorm.storage.encoding.LEAST_CODED", coded),
     ):

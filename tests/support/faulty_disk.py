@@ -1,4 +1,4 @@
-"""Stand-ins for the system calls of hiernorm.storage.files: ones that fail, ones that remember.
+"""Stand-ins for the system calls of hiernorm._files: ones that fail, ones that remember.
 
 None of them waits for the disk: what an fsync is good for is what they simulate.
 """

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import hiernorm
-from hiernorm.storage import manifest
+from database_support import with_cells
 
 DIM, MAJOR, ALPHA, ENTRIES = 8, 3, 0.125, 330
 CASES: dict[str, dict[str, Any]] = {
@@ -56,8 +56,8 @@ def main() -> None:
     """Write all cases, each with its answers."""
     folder = Path(sys.argv[1])
     for name, parameters in CASES.items():
-        manifest.CELLS = True if name.endswith("cells") else None
-        db = make_database(folder / f"{name}.hn", parameters)
+        with with_cells(True if name.endswith("cells") else None):
+            db = make_database(folder / f"{name}.hn", parameters)
         (folder / f"{name}.json").write_text(json.dumps(describe(db), indent=1) + "\n")
         (folder / f"{name}.hn" / "lock").unlink()
 

@@ -1,6 +1,12 @@
-"""Runs the examples of a documentation page: Python sessions and commands, in one folder.
+"""Runs the examples of a documentation page: Python sessions, scripts and commands, in one folder.
 
-python tests/support/guides.py docs/guides/*.md      writes what they print now into the pages
+python tests/support/guides.py README.md docs/*/*.md      writes what they print now into the pages
+
+- `pycon`: a session; what it prints follows each statement.
+- `python`: a script; if a block `text` follows, that is what it prints.
+- `console`: commands of hiernorm and what they print.
+
+Other blocks (`bash`, `text`, ...) are not run.
 """
 
 from __future__ import annotations
@@ -18,9 +24,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-BLOCK = re.compile(r"^```(pycon|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(
+    r"^```(?P<kind>pycon|console|python)\n(?P<body>.*?)^```$"
+    r"(?:\n+```text\n(?P<output>.*?)^```$)?",
+    re.MULTILINE | re.DOTALL,
+)
 NUMBER = re.compile(r"-?\d+(?:,\d{3})*(?:\.\d+)?(?:e-?\d+)?")
 TIME = re.compile(r"\d[\d,.]*(?:e-?\d+)? ?(?:s|ms|µs|us)\b")
+DIGEST = re.compile(r"\b[0-9a-f]{12}\b")
 SHARE, STEP = 0.1, 8
 """Counts may differ by a tenth, or by eight: versions of OpenCV find slightly other keypoints."""
 
@@ -37,8 +48,25 @@ class Step:
 def run_page(page: Path) -> Iterator[Step]:
     """Run a page's examples in the current folder."""
     names: dict[str, object] = {"__name__": "guide"}
-    for kind, body in BLOCK.findall(page.read_text(encoding="utf-8")):
-        yield from _run_session(body, names) if kind == "pycon" else _run_commands(body)
+    for block in BLOCK.finditer(page.read_text(encoding="utf-8")):
+        if block["kind"] == "pycon":
+            yield from _run_session(block["body"], names)
+        elif block["kind"] == "console":
+            yield from _run_commands(block["body"])
+        else:
+            yield _run_script(block["body"], block["output"] or "", names)
+
+
+def has_examples(page: Path) -> bool:
+    """Whether anything on a page is run."""
+    return BLOCK.search(page.read_text(encoding="utf-8")) is not None
+
+
+def _run_script(body: str, shown: str, names: dict[str, object]) -> Step:
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(body, "<guide>", "exec"), names)
+    return Step(body, shown, printed.getvalue())
 
 
 def _run_session(body: str, names: dict[str, object]) -> Iterator[Step]:
@@ -74,8 +102,10 @@ def _run_commands(body: str) -> Iterator[Step]:
 
 
 def differences(step: Step) -> str | None:
-    """How what came differs from what the page shows; times do not count, counts nearly."""
-    shown, came = (TIME.sub("TIME", text).split() for text in (step.shown, step.came))
+    """How what came differs from what the page shows; times and digests do not count."""
+    shown, came = (
+        DIGEST.sub("DIGEST", TIME.sub("TIME", text)).split() for text in (step.shown, step.came)
+    )
     if len(shown) == len(came) and all(map(_close, shown, came)):
         return None
     return f"{step.typed!r} printed\n{step.came}\nthe page shows\n{step.shown}"
@@ -100,8 +130,11 @@ def update(page: Path) -> None:
     steps = run_page(page)
 
     def renew(block: re.Match[str]) -> str:
-        kind, body = block.groups()
+        kind, body = block["kind"], block["body"]
         lines = []
+        if kind == "python":
+            came = next(steps).came
+            return f"```python\n{body}```" + (f"\n\n```text\n{came}```" if came else "")
         if kind == "console":
             for part in re.split(r"^\$ ", body, flags=re.MULTILINE)[1:]:
                 step = next(steps)
@@ -119,8 +152,7 @@ def update(page: Path) -> None:
 
 
 if __name__ == "__main__":
-    for name in sys.argv[1:]:
-        file = Path(name).resolve()
+    for file in [Path(name).resolve() for name in sys.argv[1:]]:
         with tempfile.TemporaryDirectory() as folder:
             os.chdir(folder)
             update(file)

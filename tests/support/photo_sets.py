@@ -7,10 +7,10 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from hiernorm.scenes.embedded import embedded_photos
-from hiernorm.vision.description import Recipe
+from hiernorm.learn.scenes.embedded import embedded_photos
+from hiernorm.vision.features import FeatureSettings
 
-RECIPE = Recipe(limit=150)
+RECIPE = FeatureSettings(limit=150)
 NAMES = ("astronaut", "chelsea", "coffee")
 TURN = np.array([[0.88, 0.3, 10.0], [-0.28, 0.9, 60.0], [1e-4, -5e-5, 1.0]])
 """The homography from a photo to its second view."""

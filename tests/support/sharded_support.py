@@ -1,4 +1,4 @@
-"""What the tests of shards share: a crew without Ray, and comparisons with one index."""
+"""What the tests of shards share: actors without Ray, and comparisons with one index."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ import hiernorm
 from database_support import ALPHA, MAJOR, QUERIES, D, Model, arrays_of, right_hits
 from hiernorm import reference
 from hiernorm.distributed import ShardedDatabase
-from hiernorm.distributed.crew import Replies
+from hiernorm.distributed.actor_pool import ActorReplies
 from hiernorm.distributed.server import ShardServer, ShardSpec
 from support import assert_same_bits, assert_same_hits
 
 
-class CrewInProcess:
+class ActorsInProcess:
     """Shard servers of this process; ``fault`` may raise, or make a shard silent, before a call."""
 
     def __init__(
@@ -40,8 +40,10 @@ class CrewInProcess:
         """As if every actor had died and come back."""
         self.servers = [ShardServer(spec) for spec in self.specs]
 
-    def call(self, method: str, arguments: Mapping[int, tuple[Any, ...]], until: float) -> Replies:
-        replies = Replies()
+    def call(
+        self, method: str, arguments: Mapping[int, tuple[Any, ...]], until: float
+    ) -> ActorReplies:
+        replies = ActorReplies()
         for shard, given in arguments.items():
             self.fault(method, shard)
             if shard in self.silent:
@@ -63,7 +65,7 @@ class NoRay:
 def in_process() -> Iterator[None]:
     """Sharded databases without Ray."""
     with (
-        mock.patch("hiernorm.distributed.database.Crew", CrewInProcess),
+        mock.patch("hiernorm.distributed.database.ActorPool", ActorsInProcess),
         mock.patch("hiernorm.distributed.database.connect", return_value=NoRay),
     ):
         yield

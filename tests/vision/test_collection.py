@@ -21,11 +21,11 @@ from hiernorm.cli.app import app
 from hiernorm.matching import Matches
 from hiernorm.models import load_model
 from hiernorm.vision.collection import Collection
-from hiernorm.vision.description import Recipe, describe_photo
-from hiernorm.vision.geometry import Agreement
-from hiernorm.vision.intake import find_photos, take_in
-from hiernorm.vision.location import Candidate, locate, rank
-from hiernorm.vision.pairing import Pairing
+from hiernorm.vision.features import FeatureSettings, describe_photo
+from hiernorm.vision.geometry import TwoViewGeometry
+from hiernorm.vision.ingest import find_photos, ingest_photos
+from hiernorm.vision.photo_match import PhotoMatch
+from hiernorm.vision.place_recognition import Candidate, locate, rank_candidates
 from photo_sets import RECIPE, read_photo, write_photos, write_view
 
 
@@ -38,7 +38,7 @@ def made(tmp_path_factory) -> Path:
     """A folder with photos/ and all.hn, described once."""
     folder = tmp_path_factory.mktemp("collection")
     files = write_photos(folder / "photos")
-    take_in(folder / "all.hn", files, RECIPE)
+    ingest_photos(folder / "all.hn", files, RECIPE)
     return folder
 
 
@@ -71,14 +71,14 @@ def test_the_table_says_where_each_descriptor_comes_from(made):
 
 def test_known_photos_are_skipped_and_changed_ones_replaced(folder):
     files = find_photos([folder / "photos"])
-    again = take_in(folder / "all.hn", files, RECIPE)
+    again = ingest_photos(folder / "all.hn", files, RECIPE)
     assert (len(again.unchanged), again.added, again.replaced) == (3, [], [])
     before = Collection.open(folder / "all.hn")
     old, _ = before.keypoints_of(1)
     kept, _ = before.keypoints_of(2)
     cv2.imwrite(str(files[1]), read_photo("chelsea")[:200])
     write_view(folder / "photos" / "new.png", "coffee")
-    outcome = take_in(folder / "all.hn", find_photos([folder / "photos"]), RECIPE)
+    outcome = ingest_photos(folder / "all.hn", find_photos([folder / "photos"]), RECIPE)
     assert outcome.replaced == ["photos/chelsea.png"]
     assert outcome.added == ["photos/new.png"]
     after = Collection.open(folder / "all.hn")
@@ -92,7 +92,7 @@ def test_known_photos_are_skipped_and_changed_ones_replaced(folder):
 def test_workers_change_nothing(made, tmp_path):
     copy = tmp_path / "two"
     shutil.copytree(made / "photos", copy / "photos")
-    take_in(copy / "all.hn", find_photos([copy / "photos"]), RECIPE, workers=2)
+    ingest_photos(copy / "all.hn", find_photos([copy / "photos"]), RECIPE, workers=2)
     one, two = (Collection.open(path / "all.hn") for path in (made, copy))
     assert one.photos == two.photos
     assert one.database.digest == two.database.digest
@@ -102,7 +102,7 @@ def test_workers_change_nothing(made, tmp_path):
 def test_progress_is_reported(made, tmp_path):
     seen = []
     files = find_photos([made / "photos"])[:2]
-    take_in(tmp_path / "x.hn", files, RECIPE, report=lambda *numbers: seen.append(numbers))
+    ingest_photos(tmp_path / "x.hn", files, RECIPE, report=lambda *numbers: seen.append(numbers))
     assert seen == [(0, 2), (1, 2), (2, 2)]
 
 
@@ -130,16 +130,16 @@ def test_descriptors_of_a_killed_process_are_cleaned_up(folder):
     orphaned = Collection.open(folder / "all.hn")
     assert len(orphaned.database) == len(orphaned.ids) + 5
     write_view(folder / "photos" / "new.png", "coffee")
-    take_in(folder / "all.hn", find_photos([folder / "photos"]), RECIPE)
+    ingest_photos(folder / "all.hn", find_photos([folder / "photos"]), RECIPE)
     after = Collection.open(folder / "all.hn")
     np.testing.assert_array_equal(np.sort(after.ids), after.database.ids)
 
 
 def test_another_recipe_is_refused(folder):
     files = find_photos([folder / "photos"])
-    for other in (Recipe(limit=99), Recipe(limit=150, model="hn8")):
+    for other in (FeatureSettings(limit=99), FeatureSettings(limit=150, model="hn8")):
         with pytest.raises(ValueError, match="use the same, or start a new collection"):
-            take_in(folder / "all.hn", files, other)
+            ingest_photos(folder / "all.hn", files, other)
 
 
 def test_a_damaged_or_missing_table_has_its_error(folder):
@@ -169,7 +169,7 @@ def test_unknown_keypoints_are_key_errors(made):
 
 def test_a_photo_without_keypoints_is_in_the_collection(tmp_path):
     cv2.imwrite(str(tmp_path / "flat.png"), np.full((64, 64), 90, np.uint8))
-    take_in(tmp_path / "flat.hn", [tmp_path / "flat.png"], RECIPE)
+    ingest_photos(tmp_path / "flat.hn", [tmp_path / "flat.png"], RECIPE)
     collection = Collection.open(tmp_path / "flat.hn")
     assert len(collection) == 1
     assert len(collection.ids) == 0
@@ -195,7 +195,7 @@ def test_a_place_is_found_and_unknown_ones_are_not_claimed(made, tmp_path):
 
 
 def test_votes_count_each_descriptor_once_for_a_photo(made):
-    from hiernorm.vision.location import count_votes
+    from hiernorm.vision.place_recognition import count_votes
 
     collection = Collection.open(made / "all.hn")
     first, second = (collection.keypoints_of(number)[0] for number in (0, 2))
@@ -206,7 +206,7 @@ def test_votes_count_each_descriptor_once_for_a_photo(made):
 def candidate(photo: int, votes: int, inliers: int, matches: int) -> Candidate:
     pairs, agreed = np.zeros((matches, 2), np.int64), np.arange(matches) < inliers
     known = Matches(pairs, np.zeros(matches), np.zeros(matches))
-    pairing = Pairing(known, Agreement("fundamental", np.eye(3), agreed), {})
+    pairing = PhotoMatch(known, TwoViewGeometry("fundamental", np.eye(3), agreed), {})
     return Candidate(photo, votes, inliers, pairing)
 
 
@@ -214,8 +214,8 @@ def test_what_chance_agrees_on_does_not_outrank_votes():
     chance = candidate(0, votes=85, inliers=17, matches=118)
     voted = candidate(1, votes=117, inliers=12, matches=117)
     few = candidate(2, votes=90, inliers=14, matches=20)
-    assert [c.photo for c in rank([chance, voted, few])] == [1, 2, 0]
+    assert [c.photo for c in rank_candidates([chance, voted, few])] == [1, 2, 0]
     proved = candidate(3, votes=40, inliers=31, matches=120)
     more = candidate(4, votes=30, inliers=60, matches=200)
-    assert [c.photo for c in rank([chance, voted, few, proved, more])] == [4, 3, 1, 2, 0]
+    assert [c.photo for c in rank_candidates([chance, voted, few, proved, more])] == [4, 3, 1, 2, 0]
     assert [c.convincing for c in (chance, few, proved)] == [False, False, True]

@@ -26,10 +26,10 @@ from click.testing import CliRunner
 from starlette.testclient import TestClient
 
 from hiernorm.cli.app import app as command_line
-from hiernorm.explore.answers import Explorer
+from hiernorm.explore.explorer import Explorer
 from hiernorm.explore.server import PAGE, make_app
 from hiernorm.vision.collection import Collection
-from hiernorm.vision.intake import find_photos, take_in
+from hiernorm.vision.ingest import find_photos, ingest_photos
 from photo_sets import RECIPE, write_photos, write_view
 
 
@@ -39,7 +39,7 @@ def folder(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("explore")
     write_photos(folder / "photos")
     write_view(folder / "photos" / "view.png", "chelsea")
-    take_in(folder / "all.hn", find_photos([folder / "photos"]), RECIPE)
+    ingest_photos(folder / "all.hn", find_photos([folder / "photos"]), RECIPE)
     return folder
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
-import importlib
 import json
 
 import numpy as np
@@ -17,13 +15,12 @@ from click.testing import CliRunner
 
 from hiernorm.cli.app import app
 from hiernorm.models import load_model
-from hiernorm.vision import Recipe, agree, describe_photo, detect, pair_photos
+from hiernorm.vision import FeatureSettings, describe_photo, detect, estimate_geometry, match_photos
 from hiernorm.vision.drawing import draw_matches, write_picture
 from hiernorm.vision.geometry import epipolar_distances
-from hiernorm.vision.pairing import places_of
 from photo_sets import TURN, read_photo, write_photos, write_view
 
-RECIPE = Recipe(limit=400)
+RECIPE = FeatureSettings(limit=400)
 
 
 @pytest.fixture(scope="module")
@@ -38,60 +35,54 @@ def described(pair):
     return [describe_photo(file, RECIPE, model) for file in pair]
 
 
-@pytest.mark.parametrize("name", ["description", "geometry", "keypoints"])
-def test_examples_of_the_docstrings_are_true(name):
-    module = importlib.import_module(f"hiernorm.vision.{name}")
-    assert doctest.testmod(module).failed == 0
-
-
 def test_inliers_lie_where_the_homography_says(described):
-    found = pair_photos(*described)
-    assert found.agreement.geometry == "homography"
-    assert found.agreement.count >= 60
-    pairs = found.matches.pairs[found.agreement.inliers]
-    a, b = (places_of(d.frames)[pairs[:, i]] for i, d in enumerate(described))
+    found = match_photos(*described)
+    assert found.geometry.kind == "homography"
+    assert found.geometry.count >= 60
+    pairs = found.matches.pairs[found.geometry.inliers]
+    a, b = (d.frames.centres[pairs[:, i]] for i, d in enumerate(described))
     expected = cv2.perspectiveTransform(a[:, None], TURN)[:, 0]
     assert np.median(np.linalg.norm(expected - b, axis=1)) < 1.5
-    assert found.agreement.inliers.shape == (len(found.matches),)
+    assert found.geometry.inliers.shape == (len(found.matches),)
 
 
 def test_the_answer_is_the_same_on_every_run(described):
-    first, second = (pair_photos(*described, geometry="fundamental") for _ in range(2))
+    first, second = (match_photos(*described, geometry="fundamental") for _ in range(2))
     np.testing.assert_array_equal(first.matches.pairs, second.matches.pairs)
-    np.testing.assert_array_equal(first.agreement.inliers, second.agreement.inliers)
-    np.testing.assert_array_equal(first.agreement.matrix, second.agreement.matrix)
+    np.testing.assert_array_equal(first.geometry.inliers, second.geometry.inliers)
+    np.testing.assert_array_equal(first.geometry.matrix, second.geometry.matrix)
 
 
 def test_reduced_photos_have_places_of_the_full_one(pair, described):
-    small = describe_photo(pair[0], Recipe(limit=400, longest_side=200))
+    small = describe_photo(pair[0], FeatureSettings(limit=400, longest_side=200))
     assert (small.width, small.height) == (320, 300)
     assert small.frames.x.max() > 250
-    found = pair_photos(small, described[0], geometry="homography")
-    assert found.agreement.count >= 20
+    found = match_photos(small, described[0], geometry="homography")
+    assert found.geometry.count >= 20
     np.testing.assert_allclose(
-        found.agreement.matrix / found.agreement.matrix[2, 2], np.eye(3), rtol=0, atol=1.5
+        found.geometry.matrix / found.geometry.matrix[2, 2], np.eye(3), rtol=0, atol=1.5
     )
 
 
 @pytest.mark.parametrize("detector", ["sift", "orb", "gftt"])
 def test_every_detector_finds_places_to_match(detector, pair):
-    recipe = Recipe(limit=400, detector=detector)
-    photo = describe_photo(pair[0], recipe)
+    settings = FeatureSettings(limit=400, detector=detector)
+    photo = describe_photo(pair[0], settings)
     brighter = cv2.imread(str(pair[0]), cv2.IMREAD_GRAYSCALE)
     frames = detect(brighter, limit=400, detector=detector)
     np.testing.assert_array_equal(frames.x, photo.frames.x)
     assert len(frames) >= 100
-    assert pair_photos(photo, photo).agreement.count >= 90
+    assert match_photos(photo, photo).geometry.count >= 90
 
 
 def test_too_few_matches_agree_on_nothing():
     places = np.random.default_rng(0).uniform(0, 100, (3, 2))
     for geometry in ("auto", "homography", "fundamental"):
-        found = agree(places, places, geometry=geometry)
+        found = estimate_geometry(places, places, geometry=geometry)
         assert found.matrix is None
         assert found.count == 0
     line = np.column_stack((np.arange(20.0), np.arange(20.0)))
-    assert agree(line, line[::-1] * 7, geometry="fundamental").inliers.shape == (20,)
+    assert estimate_geometry(line, line[::-1] * 7, geometry="fundamental").inliers.shape == (20,)
 
 
 def test_epipolar_distances_are_those_of_a_known_camera():
@@ -111,15 +102,15 @@ def test_epipolar_distances_are_those_of_a_known_camera():
 def test_bad_questions_have_their_errors(tmp_path):
     places = np.zeros((9, 2))
     with pytest.raises(ValueError, match="geometry must be one of auto, homography, fundamental"):
-        agree(places, places, geometry="affine")
+        estimate_geometry(places, places, geometry="affine")
     with pytest.raises(ValueError, match="threshold must be above 0, got 0"):
-        agree(places, places, threshold=0)
+        estimate_geometry(places, places, threshold=0)
     with pytest.raises(ValueError, match=r"expected two arrays of places \(n, 2\), got \(9, 2\)"):
-        agree(places, places[:3])
+        estimate_geometry(places, places[:3])
     with pytest.raises(ValueError, match="detector must be one of sift, orb, gftt, got 'x'"):
-        Recipe(detector="x")
+        FeatureSettings(detector="x")
     with pytest.raises(ValueError, match="limit must be at least 1, got 0"):
-        Recipe(limit=0)
+        FeatureSettings(limit=0)
     with pytest.raises(ValueError, match=r"pictures are written as \.png or \.jpg"):
         write_picture(tmp_path / "x.docx", np.zeros((4, 4, 3), np.uint8))
     assert list(tmp_path.iterdir()) == []
@@ -162,11 +153,11 @@ def test_the_command_says_what_is_wrong_with_a_photo(pair, tmp_path):
 
 def test_unrelated_photos_do_not_agree():
     model = load_model("hn16")
-    from hiernorm.vision.description import describe_grey
+    from hiernorm.vision.features import describe_grey
 
     one, other = (
         describe_grey(cv2.cvtColor(read_photo(n), cv2.COLOR_BGR2GRAY), RECIPE, model)
         for n in ("chelsea", "coffee")
     )
-    found = pair_photos(one, other)
-    assert found.agreement.count < 0.4 * len(found.matches)
+    found = match_photos(one, other)
+    assert found.geometry.count < 0.4 * len(found.matches)

@@ -95,9 +95,9 @@ struct Avx2Isa {
         return _mm256_set1_epi32(four);
     }
     // Minus the correction, per half; adding it first keeps the wrapped sums right.
-    static __m256i start_of_run(const ScanQuery& query, std::size_t run) {
+    static __m256i start_of_burst(const ScanQuery& query, std::size_t burst) {
         std::uint16_t halves[2];
-        std::memcpy(halves, query.half_corrections + 2 * run, sizeof halves);
+        std::memcpy(halves, query.half_corrections + 2 * burst, sizeof halves);
         const auto minus = [](std::uint16_t half) { return static_cast<std::uint16_t>(-half); };
         return _mm256_set1_epi32(static_cast<std::int32_t>(std::uint32_t{minus(halves[0])} |
                                                            std::uint32_t{minus(halves[1])} << 16));
@@ -105,7 +105,7 @@ struct Avx2Isa {
 
     template <std::size_t Groups>
     struct FixedQuery {
-        explicit FixedQuery(const ScanQuery& query) : start_i16x16(start_of_run(query, 0)) {
+        explicit FixedQuery(const ScanQuery& query) : start_i16x16(start_of_burst(query, 0)) {
             for (std::size_t group = 0; group < Groups; ++group) {
                 groups_i8x32[group] = query_group(query, group);
             }
@@ -114,7 +114,7 @@ struct Avx2Isa {
             __m256i low_i16x16 = start_i16x16;
             __m256i high_i16x16 = start_i16x16;
             for (std::size_t group = 0; group < Groups; ++group) {
-                add_group(block + group * 64, groups_i8x32[group], low_i16x16, high_i16x16);
+                add_group(block + group * kLineBytes, groups_i8x32[group], low_i16x16, high_i16x16);
             }
             const __m256i ones_i16x16 = _mm256_set1_epi16(1);
             return {_mm256_madd_epi16(low_i16x16, ones_i16x16),
@@ -129,13 +129,13 @@ struct Avx2Isa {
         Scores score(const std::uint8_t* block) const {
             const __m256i ones_i16x16 = _mm256_set1_epi16(1);
             Scores sums = splat(0);
-            for (std::size_t first = 0; first < query.groups; first += kRunGroups) {
+            for (std::size_t first = 0; first < query.groups; first += kBurstGroups) {
                 const std::size_t rest = query.groups - first;
-                const std::size_t last = first + (rest < kRunGroups ? rest : kRunGroups);
-                __m256i low_i16x16 = start_of_run(query, first / kRunGroups);
+                const std::size_t last = first + (rest < kBurstGroups ? rest : kBurstGroups);
+                __m256i low_i16x16 = start_of_burst(query, first / kBurstGroups);
                 __m256i high_i16x16 = low_i16x16;
                 for (std::size_t group = first; group < last; ++group) {
-                    add_group(block + group * 64, query_group(query, group), low_i16x16,
+                    add_group(block + group * kLineBytes, query_group(query, group), low_i16x16,
                               high_i16x16);
                 }
                 sums.low_i32x8 =
@@ -170,10 +170,10 @@ struct Avx2Isa {
             return _mm_cvtsi128_si32(sum_i32x4);
         }
         // Same operations in the same order as stage_bound(), four at a time.
-        Four bound(const StageJob& job, const Candidate* candidates) const {
+        Four bound(const StageArguments& stage, const Candidate* candidates) const {
             const std::uint8_t* row[kFour];
             for (std::size_t i = 0; i < kFour; ++i) {
-                row[i] = stage_row(job, candidates[i].position);
+                row[i] = stage_row(stage, candidates[i].position);
             }
             const __m128i minors_i32x4 =
                 _mm_hadd_epi32(_mm_hadd_epi32(quarters(row[0]), quarters(row[1])),
@@ -186,15 +186,16 @@ struct Avx2Isa {
                 _mm_setr_epi32(row[0][kStageBytes - 1], row[1][kStageBytes - 1],
                                row[2][kStageBytes - 1], row[3][kStageBytes - 1]);
             const __m256d majors_f64x4 =
-                _mm256_mul_pd(_mm256_set1_pd(job.major_scale), _mm256_cvtepi32_pd(majors_i32x4));
+                _mm256_mul_pd(_mm256_set1_pd(stage.major_scale), _mm256_cvtepi32_pd(majors_i32x4));
             const __m256d minors_f64x4 = _mm256_mul_pd(
-                _mm256_set1_pd(job.minor_scale),
-                _mm256_cvtepi32_pd(_mm_sub_epi32(minors_i32x4, _mm_set1_epi32(job.correction))));
+                _mm256_set1_pd(stage.minor_scale),
+                _mm256_cvtepi32_pd(_mm_sub_epi32(minors_i32x4, _mm_set1_epi32(stage.correction))));
             const __m256d tails_f64x4 =
-                _mm256_mul_pd(_mm256_set1_pd(job.tail_scale), _mm256_cvtepi32_pd(tails_i32x4));
-            const __m256d bounds_f64x4 = _mm256_add_pd(
-                _mm256_add_pd(_mm256_add_pd(_mm256_set1_pd(job.base), majors_f64x4), minors_f64x4),
-                tails_f64x4);
+                _mm256_mul_pd(_mm256_set1_pd(stage.tail_scale), _mm256_cvtepi32_pd(tails_i32x4));
+            const __m256d bounds_f64x4 =
+                _mm256_add_pd(_mm256_add_pd(_mm256_add_pd(_mm256_set1_pd(stage.base), majors_f64x4),
+                                            minors_f64x4),
+                              tails_f64x4);
             Four four;
             _mm_storeu_si128(reinterpret_cast<__m128i*>(four.minors), minors_i32x4);
             _mm256_storeu_pd(four.bounds, bounds_f64x4);

@@ -5,9 +5,9 @@ namespace hiernorm {
 namespace {
 
 struct Avx512Isa : Avx512Common {
-    static __m512i start_of_run(const ScanQuery& query, std::size_t run) {
+    static __m512i start_of_burst(const ScanQuery& query, std::size_t burst) {
         std::uint16_t halves[2];
-        std::memcpy(halves, query.half_corrections + 2 * run, sizeof halves);
+        std::memcpy(halves, query.half_corrections + 2 * burst, sizeof halves);
         const auto minus = [](std::uint16_t half) { return static_cast<std::uint16_t>(-half); };
         return _mm512_set1_epi32(static_cast<std::int32_t>(std::uint32_t{minus(halves[0])} |
                                                            std::uint32_t{minus(halves[1])} << 16));
@@ -22,7 +22,7 @@ struct Avx512Isa : Avx512Common {
 
     template <std::size_t Groups>
     struct FixedQuery {
-        explicit FixedQuery(const ScanQuery& query) : start_i16x32(start_of_run(query, 0)) {
+        explicit FixedQuery(const ScanQuery& query) : start_i16x32(start_of_burst(query, 0)) {
             for (std::size_t group = 0; group < Groups; ++group) {
                 groups_i8x64[group] = query_group(query, group);
             }
@@ -30,7 +30,8 @@ struct Avx512Isa : Avx512Common {
         Scores score(const std::uint8_t* block) const {
             __m512i halves_i16x32 = start_i16x32;
             for (std::size_t group = 0; group < Groups; ++group) {
-                halves_i16x32 = add_group(halves_i16x32, block + group * 64, groups_i8x64[group]);
+                halves_i16x32 =
+                    add_group(halves_i16x32, block + group * kLineBytes, groups_i8x64[group]);
             }
             return join_halves(halves_i16x32);
         }
@@ -42,13 +43,13 @@ struct Avx512Isa : Avx512Common {
         explicit LongQuery(const ScanQuery& q) : query(q) {}
         Scores score(const std::uint8_t* block) const {
             __m512i sums_i32x16 = _mm512_setzero_si512();
-            for (std::size_t first = 0; first < query.groups; first += kRunGroups) {
+            for (std::size_t first = 0; first < query.groups; first += kBurstGroups) {
                 const std::size_t rest = query.groups - first;
-                const std::size_t last = first + (rest < kRunGroups ? rest : kRunGroups);
-                __m512i halves_i16x32 = start_of_run(query, first / kRunGroups);
+                const std::size_t last = first + (rest < kBurstGroups ? rest : kBurstGroups);
+                __m512i halves_i16x32 = start_of_burst(query, first / kBurstGroups);
                 for (std::size_t group = first; group < last; ++group) {
-                    halves_i16x32 =
-                        add_group(halves_i16x32, block + group * 64, query_group(query, group));
+                    halves_i16x32 = add_group(halves_i16x32, block + group * kLineBytes,
+                                              query_group(query, group));
                 }
                 sums_i32x16 = _mm512_add_epi32(sums_i32x16, join_halves(halves_i16x32));
             }
@@ -63,8 +64,8 @@ struct Avx512Isa : Avx512Common {
             return _mm512_reduce_add_epi32(
                 join_halves(_mm512_maddubs_epi16(_mm512_loadu_si512(row), query_i8x64)));
         }
-        Four bound(const StageJob& job, const Candidate* candidates) const {
-            return bound_one_by_one(*this, job, candidates);
+        Four bound(const StageArguments& stage, const Candidate* candidates) const {
+            return bound_one_by_one(*this, stage, candidates);
         }
         __m512i query_i8x64;
     };

@@ -15,8 +15,9 @@ struct Avx512VnniIsa : Avx512Common {
         Scores score(const std::uint8_t* block) const {
             __m512i sums_i32x16 = start_i32x16;
             for (std::size_t group = 0; group < Groups; ++group) {
-                sums_i32x16 = _mm512_dpbusd_epi32(
-                    sums_i32x16, _mm512_loadu_si512(block + group * 64), groups_i8x64[group]);
+                sums_i32x16 =
+                    _mm512_dpbusd_epi32(sums_i32x16, _mm512_loadu_si512(block + group * kLineBytes),
+                                        groups_i8x64[group]);
             }
             return sums_i32x16;
         }
@@ -29,8 +30,9 @@ struct Avx512VnniIsa : Avx512Common {
         Scores score(const std::uint8_t* block) const {
             __m512i sums_i32x16 = splat(-query.correction);
             for (std::size_t group = 0; group < query.groups; ++group) {
-                sums_i32x16 = _mm512_dpbusd_epi32(
-                    sums_i32x16, _mm512_loadu_si512(block + group * 64), query_group(query, group));
+                sums_i32x16 =
+                    _mm512_dpbusd_epi32(sums_i32x16, _mm512_loadu_si512(block + group * kLineBytes),
+                                        query_group(query, group));
             }
             return sums_i32x16;
         }
@@ -43,8 +45,8 @@ struct Avx512VnniIsa : Avx512Common {
             return _mm512_reduce_add_epi32(
                 _mm512_dpbusd_epi32(_mm512_setzero_si512(), _mm512_loadu_si512(row), query_i8x64));
         }
-        Four bound(const StageJob& job, const Candidate* candidates) const {
-            return bound_one_by_one(*this, job, candidates);
+        Four bound(const StageArguments& stage, const Candidate* candidates) const {
+            return bound_one_by_one(*this, stage, candidates);
         }
         __m512i query_i8x64;
     };

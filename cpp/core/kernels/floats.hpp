@@ -5,13 +5,13 @@
 
 #include <cstring>
 
-#include "kernels/kernels.hpp"
+#include "kernels/instruction_set.hpp"
 #include "kernels/lanes.hpp"
 
 namespace hiernorm {
 namespace {
 
-template <class Isa>
+template <InstructionSet Isa>
 double dot_f32(const double* query, const float* row, std::size_t dim) {
     typename Isa::Lanes lanes = Isa::zero_lanes();
     std::size_t j = 0;
@@ -27,7 +27,7 @@ double dot_f32(const double* query, const float* row, std::size_t dim) {
 // Sums of the next two run in 8 lanes and are folded in one order, so their bits are fixed.
 constexpr std::size_t kCodingLanes = 8;
 
-template <class Isa>
+template <InstructionSet Isa>
 double code_f64(const double* values, std::size_t count, double step, std::int8_t* codes,
                 std::int32_t* code_sum) {
     const double inverse = 1.0 / step;
@@ -49,7 +49,7 @@ double code_f64(const double* values, std::size_t count, double step, std::int8_
     return Isa::fold_coding_lanes(squares);
 }
 
-template <class Isa>
+template <InstructionSet Isa>
 double squares_f64(const double* values, std::size_t count) {
     typename Isa::CodingLanes squares = Isa::zero_coding_lanes();
     std::size_t j = 0;
@@ -91,7 +91,7 @@ struct PortableCoding {
     }
 };
 
-template <class Isa>
+template <InstructionSet Isa>
 void score_f32(const float* blocks, std::size_t entries, const float* query, std::size_t dims,
                float* scores) {
     for (std::size_t entry = 0; entry < entries; entry += kBlockEntries) {

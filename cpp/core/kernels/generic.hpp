@@ -1,5 +1,5 @@
-// A kernel family from the templates over one instruction set. `Isa` supplies the few operations
-// that differ; the templates are the algorithm and, with ScalarIsa, the portable family.
+// A kernel family: the templates over one instruction set (instruction_set.hpp). With ScalarIsa
+// they are the portable family.
 #pragma once
 
 #include "kernels/distances.hpp"
@@ -11,21 +11,21 @@
 namespace hiernorm {
 namespace {
 
-template <class Isa>
+template <InstructionSet Isa>
 constexpr Kernels make_kernels(std::string_view name) {
-    return Kernels{name,
-                   score_u8i8<Isa>,
-                   scan_u8i8<Isa>,
-                   scan_list_u8i8<Isa>,
-                   choose_u8i8<Isa>,
-                   select_i32<Isa>,
-                   enter_u8i8<Isa>,
-                   tighten_u8i8<Isa>,
-                   dot_f32<Isa>,
-                   code_f64<Isa>,
-                   squares_f64<Isa>,
-                   score_f32<Isa>,
-                   distance_f32};
+    return {.name = name,
+            .score_u8i8 = score_u8i8<Isa>,
+            .scan_u8i8 = scan_u8i8<Isa>,
+            .scan_list_u8i8 = scan_list_u8i8<Isa>,
+            .skip_cells_u8i8 = skip_cells_u8i8<Isa>,
+            .sift_i32 = sift_i32<Isa>,
+            .tighten_first_u8i8 = tighten_first_u8i8<Isa>,
+            .tighten_next_u8i8 = tighten_next_u8i8<Isa>,
+            .dot_f32 = dot_f32<Isa>,
+            .code_f64 = code_f64<Isa>,
+            .squares_f64 = squares_f64<Isa>,
+            .score_f32 = score_f32<Isa>,
+            .distance_f32 = distance_f32};
 }
 
 }  // namespace

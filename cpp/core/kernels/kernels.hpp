@@ -1,11 +1,10 @@
 // What a kernel family provides, and the choice of one at run time.
 //
-// Codes are bytes in blocks of 16 entries, four slots of one entry side by side:
-//     codes[block][group][entry 0..15][slot 0..3]        slot index = 4 * group + slot
-// so that one aligned 64-byte line holds one group of a whole block. The score of an entry is
+// Codes lie in blocks of 16 entries (layout.hpp). The score of an entry is
 //     score = sum_j codes[j] * query[j] - correction      (exact in int32)
 // Integer arithmetic is exact, so all families give the same scores. `dot_f32` is the canonical
-// score and follows hiernorm/reference.py: 16 lanes, products exact in float64, halving tree.
+// score and follows hiernorm/reference: 16 lanes, products exact in float64, halving tree. A
+// kernel's name says the step or the operation, then the types. README.md tells the rest.
 #pragma once
 
 #include <cstddef>
@@ -13,17 +12,9 @@
 #include <span>
 #include <string_view>
 
-namespace hiernorm {
+#include "layout.hpp"
 
-inline constexpr std::size_t kBlockEntries = 16;
-inline constexpr std::size_t kTileEntries = 2048;  // of one scan call and one set of norms
-inline constexpr std::size_t kGroupSlots = 4;
-inline constexpr std::size_t kRunGroups = 8;    // whose int16 partial sums must not overflow
-inline constexpr std::size_t kStageBytes = 64;  // minor codes read at a time
-inline constexpr std::size_t kLanes = 16;       // of the canonical sum
-// Largest |query[j]| + |query[j+1]|: 255 * 128 fits int16, so that no pair saturates on AVX2.
-inline constexpr int kPairLimit = 128;
-inline constexpr int kPartialLimit = 32767;
+namespace hiernorm {
 
 struct Candidate {
     std::uint32_t position;
@@ -38,24 +29,24 @@ struct Contender {
     double bound;
 };
 
-// One stage of the minor for candidates of one tile. An entry's bound after the stage is
+// One stage of the minor, for candidates of one tile. An entry's bound after the stage is
 //     base + major_scale * major + minor_scale * (minor - correction) + tail_scale * tail
 // with minor = its sum so far plus sum_j rows[entry][j] * query[j], and tail = rows[entry][63].
 // kStageBytes bytes are read from the start of each row: rows may be shorter (`row_bytes` apart),
 // query is zero behind their end and obeys kPairLimit.
-struct StageJob {
-    const std::uint8_t* rows;  // row of the entry at `first_position`
-    std::size_t row_bytes;
-    std::uint32_t first_position;
-    const std::int8_t* query;
-    double base;
-    double major_scale;
-    double minor_scale;
-    std::int32_t correction;
-    double tail_scale;  // 0 for the last stage
+struct StageArguments {
+    const std::uint8_t* rows = nullptr;  // row of the entry at `first_position`
+    std::size_t row_bytes = 0;
+    std::uint32_t first_position = 0;
+    const std::int8_t* query = nullptr;
+    double base = 0.0;
+    double major_scale = 0.0;
+    double minor_scale = 0.0;
+    std::int32_t correction = 0;
+    double tail_scale = 0.0;  // 0 for the last stage
 };
 
-// The query's side of the major scan. `half_corrections` holds, per run of 8 groups, the share of
+// The query's side of the major scan. `half_corrections` holds, per burst of 8 groups, the share of
 // the correction that falls to slots 0-1 and to slots 2-3, reduced modulo 2^16.
 struct ScanQuery {
     const std::int8_t* codes;
@@ -68,15 +59,15 @@ struct ScanQuery {
 struct Kernels {
     std::string_view name;
 
-    // scores[i] for `entries` entries; writes whole blocks, so `scores` has room for them.
-    // Returns the largest.
+    // The step seed: scores[i] for `entries` entries; writes whole blocks, so `scores` has room for
+    // them. Returns the largest.
     std::int32_t (*score_u8i8)(const std::uint8_t* blocks, std::size_t entries,
                                const ScanQuery& query, std::int32_t* scores);
 
-    // Appends the entries with score > cut to `out` (room for all and one block more, which may be
-    // overwritten) and returns their number; raises *skipped to the largest score among the others.
-    // `nearby`, if given, is an array of 64-byte rows, one per entry; the rows of the candidates
-    // are prefetched.
+    // The step scan: appends the entries with score > cut to `out` (room for all and one block
+    // more, which may be overwritten) and returns their number; raises *skipped to the largest
+    // score among the others. `nearby`, if given, is an array of 64-byte rows, one per entry; the
+    // rows of the candidates are prefetched.
     std::size_t (*scan_u8i8)(const std::uint8_t* blocks, std::size_t entries,
                              const ScanQuery& query, std::int32_t cut, std::uint32_t position,
                              const std::uint8_t* nearby, Candidate* out, std::int32_t* skipped);
@@ -88,25 +79,27 @@ struct Kernels {
                                   std::int32_t cut, std::uint32_t position,
                                   const std::uint8_t* nearby, Candidate* out);
 
-    // The same, but writes the numbers of the entries alone (below 2^16; room for one block more).
-    std::size_t (*choose_u8i8)(const std::uint8_t* blocks, const std::uint16_t* list,
-                               std::size_t count, const ScanQuery& query, std::int32_t cut,
-                               std::uint16_t* out);
+    // The step skip cells, for blocks of cones: the same, but writes the numbers of those above the
+    // cut alone (below 2^16; room for one block more).
+    std::size_t (*skip_cells_u8i8)(const std::uint8_t* blocks, const std::uint16_t* list,
+                                   std::size_t count, const ScanQuery& query, std::int32_t cut,
+                                   std::uint16_t* out);
 
     // scan_u8i8 on scores that are known already; whole blocks of them are readable. `skipped` may
     // be null in both.
-    std::size_t (*select_i32)(const std::int32_t* scores, std::size_t entries, std::int32_t cut,
-                              std::uint32_t position, Candidate* out, std::int32_t* skipped);
+    std::size_t (*sift_i32)(const std::int32_t* scores, std::size_t entries, std::int32_t cut,
+                            std::uint32_t position, Candidate* out, std::int32_t* skipped);
 
-    // The first stage: candidates whose bound after it is at least `threshold` become contenders,
-    // in order (room for all); returns their number and raises *skipped to the largest bound among
-    // the others.
-    std::size_t (*enter_u8i8)(const StageJob& job, double threshold, const Candidate* candidates,
-                              std::size_t count, Contender* contenders, double* skipped);
+    // The step tighten, first stage: candidates whose bound after it is at least `threshold` become
+    // contenders, in order (room for all); returns their number and raises *skipped to the largest
+    // bound among the others.
+    std::size_t (*tighten_first_u8i8)(const StageArguments& stage, double threshold,
+                                      const Candidate* candidates, std::size_t count,
+                                      Contender* contenders, double* skipped);
 
     // The stages after it: keeps the contenders whose bound is at least `threshold` still.
-    std::size_t (*tighten_u8i8)(const StageJob& job, double threshold, Contender* contenders,
-                                std::size_t count, double* skipped);
+    std::size_t (*tighten_next_u8i8)(const StageArguments& stage, double threshold,
+                                     Contender* contenders, std::size_t count, double* skipped);
 
     // The canonical inner product. `query` is padded with zeros to a multiple of kLanes.
     double (*dot_f32)(const double* query, const float* row, std::size_t dim);

@@ -7,9 +7,6 @@
 
 #if defined(_MSC_VER) && !defined(__clang__)
 #include <intrin.h>
-#define HIERNORM_APART __restrict
-#else
-#define HIERNORM_APART __restrict__
 #endif
 
 // Internal linkage, and no function templates of the standard library: code compiled with one

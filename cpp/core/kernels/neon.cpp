@@ -88,7 +88,7 @@ struct NeonIsa : PortableCoding {
         Scores score(const std::uint8_t* block) const {
             Scores sums = first;
             for (std::size_t group = 0; group < Groups; ++group) {
-                add_group(sums, block + group * 64, groups_i8x16[group]);
+                add_group(sums, block + group * kLineBytes, groups_i8x16[group]);
             }
             return sums;
         }
@@ -101,7 +101,7 @@ struct NeonIsa : PortableCoding {
         Scores score(const std::uint8_t* block) const {
             Scores sums = start(query);
             for (std::size_t group = 0; group < query.groups; ++group) {
-                add_group(sums, block + group * 64, query_group(query, group));
+                add_group(sums, block + group * kLineBytes, query_group(query, group));
             }
             return sums;
         }
@@ -120,8 +120,8 @@ struct NeonIsa : PortableCoding {
             }
             return vaddvq_s32(sum_i32x4) + shift;
         }
-        Four bound(const StageJob& job, const Candidate* candidates) const {
-            return bound_one_by_one(*this, job, candidates);
+        Four bound(const StageArguments& stage, const Candidate* candidates) const {
+            return bound_one_by_one(*this, stage, candidates);
         }
         int8x16_t query_i8x16[4];
         std::int32_t shift;

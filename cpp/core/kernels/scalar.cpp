@@ -77,8 +77,8 @@ struct ScalarIsa : PortableCoding {
             for (std::size_t j = 0; j < kStageBytes; ++j) sum += std::int32_t{row[j]} * query[j];
             return sum;
         }
-        Four bound(const StageJob& job, const Candidate* candidates) const {
-            return bound_one_by_one(*this, job, candidates);
+        Four bound(const StageArguments& stage, const Candidate* candidates) const {
+            return bound_one_by_one(*this, stage, candidates);
         }
         const std::int8_t* query;
     };

@@ -1,19 +1,18 @@
-// The scan of the major codes as templates over one instruction set.
+// The steps scan, seed and skip cells as templates over one instruction set.
 #pragma once
 
-#include "kernels/kernels.hpp"
+#include "kernels/instruction_set.hpp"
 #include "kernels/lanes.hpp"
-#include "prefetch.hpp"
+#include "kernels/prefetch.hpp"
 
 namespace hiernorm {
 namespace {
 
 constexpr std::size_t kScanAhead = 2048;  // bytes of codes that are fetched ahead of the scan
 constexpr std::size_t kBlocksAhead = 8;   // listed blocks that are fetched ahead
-constexpr std::size_t kLine = 64;
 
 inline void prefetch_block(const std::uint8_t* block, std::size_t bytes) {
-    for (std::size_t i = 0; i < bytes; i += kLine) prefetch(block + i);
+    for (std::size_t i = 0; i < bytes; i += kLineBytes) prefetch(block + i);
 }
 
 // Appends candidates among 16 known scores; `mask` has a bit per score above the cut.
@@ -32,9 +31,9 @@ inline std::size_t append_candidates(const std::int32_t* scores, std::uint32_t m
 // Where candidates are frequent, testing each block for one mispredicts too often: such strips
 // append without a test. `out` has room for all entries and one block more. The largest score among
 // the others is only looked for if Track.
-template <class Isa, bool Track, class BlockAt>
-std::size_t sieve(const BlockAt& block_at, std::size_t entries, std::int32_t cut,
-                  std::uint32_t position, Candidate* out, std::int32_t* skipped) {
+template <InstructionSet Isa, bool Track, class BlockAt>
+std::size_t keep_above(const BlockAt& block_at, std::size_t entries, std::int32_t cut,
+                       std::uint32_t position, Candidate* out, std::int32_t* skipped) {
     constexpr std::size_t kStripEntries = 8 * kBlockEntries;
     constexpr std::ptrdiff_t kFrequent = 2;  // candidates in a strip
     Candidate* const begin = out;
@@ -71,21 +70,22 @@ std::size_t sieve(const BlockAt& block_at, std::size_t entries, std::int32_t cut
     return static_cast<std::size_t>(out - begin);
 }
 
-template <class Isa, class BlockAt>
-std::size_t sieve(const BlockAt& block_at, std::size_t entries, std::int32_t cut,
-                  std::uint32_t position, Candidate* out, std::int32_t* skipped) {
-    return skipped != nullptr ? sieve<Isa, true>(block_at, entries, cut, position, out, skipped)
-                              : sieve<Isa, false>(block_at, entries, cut, position, out, nullptr);
-}
-
-template <class Isa>
-std::size_t select_i32(const std::int32_t* scores, std::size_t entries, std::int32_t cut,
+template <InstructionSet Isa, class BlockAt>
+std::size_t keep_above(const BlockAt& block_at, std::size_t entries, std::int32_t cut,
                        std::uint32_t position, Candidate* out, std::int32_t* skipped) {
-    return sieve<Isa>([scores](std::size_t entry) { return Isa::load(scores + entry); }, entries,
-                      cut, position, out, skipped);
+    return skipped != nullptr
+               ? keep_above<Isa, true>(block_at, entries, cut, position, out, skipped)
+               : keep_above<Isa, false>(block_at, entries, cut, position, out, nullptr);
 }
 
-template <class Isa, class Query>
+template <InstructionSet Isa>
+std::size_t sift_i32(const std::int32_t* scores, std::size_t entries, std::int32_t cut,
+                     std::uint32_t position, Candidate* out, std::int32_t* skipped) {
+    return keep_above<Isa>([scores](std::size_t entry) { return Isa::load(scores + entry); },
+                           entries, cut, position, out, skipped);
+}
+
+template <InstructionSet Isa, class Query>
 std::int32_t score_blocks(const Query& query, const std::uint8_t* blocks, std::size_t entries,
                           std::size_t block_bytes, std::int32_t* scores) {
     typename Isa::Scores best = Isa::splat(kLowest);
@@ -103,8 +103,8 @@ std::int32_t score_blocks(const Query& query, const std::uint8_t* blocks, std::s
 }
 
 // Calls `use(query)` with the query's registers laid out for its number of groups: fixed sizes up
-// to kRunGroups keep them in registers, longer ones loop over runs.
-template <class Isa, class Use>
+// to kBurstGroups keep them in registers, longer ones loop over bursts.
+template <InstructionSet Isa, class Use>
 auto with_query(const ScanQuery& query, Use use) {
     switch (query.groups) {
         case 1: return use(typename Isa::template FixedQuery<1>(query));
@@ -119,7 +119,7 @@ auto with_query(const ScanQuery& query, Use use) {
     }
 }
 
-template <class Isa>
+template <InstructionSet Isa>
 std::int32_t score_u8i8(const std::uint8_t* blocks, std::size_t entries, const ScanQuery& query,
                         std::int32_t* scores) {
     const std::size_t block_bytes = query.groups * kGroupSlots * kBlockEntries;
@@ -136,7 +136,7 @@ inline void prefetch_rows(const std::uint8_t* rows, std::uint32_t position,
     }
 }
 
-template <class Isa>
+template <InstructionSet Isa>
 std::size_t scan_u8i8(const std::uint8_t* blocks, std::size_t entries, const ScanQuery& query,
                       std::int32_t cut, std::uint32_t position, const std::uint8_t* nearby,
                       Candidate* out, std::int32_t* skipped) {
@@ -147,13 +147,13 @@ std::size_t scan_u8i8(const std::uint8_t* blocks, std::size_t entries, const Sca
             prefetch(block + kScanAhead);
             return fixed.score(block);
         };
-        return sieve<Isa>(block_at, entries, cut, position, out, skipped);
+        return keep_above<Isa>(block_at, entries, cut, position, out, skipped);
     });
     prefetch_rows(nearby, position, out, count);
     return count;
 }
 
-template <class Isa>
+template <InstructionSet Isa>
 std::size_t scan_list_u8i8(const std::uint8_t* blocks, const std::uint16_t* list, std::size_t count,
                            std::size_t listed, const ScanQuery& query, std::int32_t cut,
                            std::uint32_t position, const std::uint8_t* nearby, Candidate* out) {
@@ -176,9 +176,10 @@ std::size_t scan_list_u8i8(const std::uint8_t* blocks, const std::uint16_t* list
     return found;
 }
 
-template <class Isa>
-std::size_t choose_u8i8(const std::uint8_t* blocks, const std::uint16_t* list, std::size_t count,
-                        const ScanQuery& query, std::int32_t cut, std::uint16_t* out) {
+template <InstructionSet Isa>
+std::size_t skip_cells_u8i8(const std::uint8_t* blocks, const std::uint16_t* list,
+                            std::size_t count, const ScanQuery& query, std::int32_t cut,
+                            std::uint16_t* out) {
     constexpr unsigned kHalf = 8;
     const std::size_t block_bytes = query.groups * kGroupSlots * kBlockEntries;
     std::uint16_t* const begin = out;

@@ -1,7 +1,7 @@
-"""Exact search in the shapes of scikit-learn, FAISS, kornia and sentence-transformers.
+"""Exact search with the interfaces of scikit-learn, FAISS, kornia and sentence-transformers.
 
-Each adapter imports its peer when it is first used, and says which extra brings it where it is
-missing. The FAISS-shaped one needs nothing but NumPy.
+Each adapter imports its library when it is first used. If the library is missing, the error names
+the extra that installs it. The adapter for FAISS needs NumPy only.
 
 >>> from hiernorm.adapters import IndexHN
 >>> import numpy as np
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from hiernorm.adapters.scikit_learn import HNNeighbors, HNNeighborsTransformer
     from hiernorm.adapters.text import HNText
 
-_HOMES = {
+_MODULES = {
     "HNDescriptor": ("kornia_modules", "kornia"),
     "HNDescriptorMatcher": ("kornia_modules", "kornia"),
     "HNNeighbors": ("scikit_learn", "sklearn"),
@@ -33,7 +33,7 @@ _HOMES = {
     "read_index": ("faiss_shaped", "core"),
     "write_index": ("faiss_shaped", "core"),
 }
-"""The module of each name, and the extra that brings what the module needs."""
+"""The module of each name, and the extra that installs what the module needs."""
 
 __all__ = [
     "HNDescriptor",
@@ -48,7 +48,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    home, extra = _HOMES[name]
+    home, extra = _MODULES[name]
     return getattr(import_extra(f"hiernorm.adapters.{home}", extra=extra), name)

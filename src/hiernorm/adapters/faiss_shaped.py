@@ -10,26 +10,26 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hiernorm._files import replacing
+from hiernorm.array_types import BoolArray, Float32Array, Float64Array, Int64Array
 from hiernorm.arrays import as_count, as_ids, as_rows
 from hiernorm.index import Index
-from hiernorm.reference import Float32Array, Float64Array, Int64Array
 
 METRIC_INNER_PRODUCT, METRIC_L2 = 0, 1
-"""The numbers that FAISS has for them."""
+"""The constants of FAISS."""
 METRICS = {METRIC_INNER_PRODUCT: "ip", METRIC_L2: "l2"}
 MISSING = np.finfo(np.float32).max
-"""The distance that FAISS gives where there are fewer than k entries, and minus the score."""
+"""The distance that FAISS returns if there are fewer than k entries; minus it is the score."""
 FORMAT = "hiernorm IndexHN 1"
 
 
 class IndexHN:
     """Exact search by inner product or distance, called as FAISS is.
 
-    What differs from ``faiss.IndexFlatIP`` and ``faiss.IndexFlatL2``: scores are canonical, so the
+    Differences from ``faiss.IndexFlatIP`` and ``faiss.IndexFlatL2``: scores are canonical, so the
     answer is the same on every machine; ties go to the lower id; ids stay with their vectors when
-    others are removed (as in ``faiss.IndexIDMap``); hits of a range come best first. Removing
-    entries and filtering copy what stays: for collections that change often there is
-    ``hiernorm.Database``.
+    others are removed (as in ``faiss.IndexIDMap``); hits of a range come best first. Removal and
+    filters copy the remaining entries: use ``hiernorm.Database`` for data that change often.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class IndexHN:
         ``faiss.METRIC_INNER_PRODUCT`` (0), scores from the largest down, or ``faiss.METRIC_L2``
         (1), squared Euclidean distances from the smallest up.
     major, alpha
-        For HN vectors, as in :class:`hiernorm.Index`; leave them out for any others.
+        Parameters of HN vectors, as in :class:`hiernorm.Index`; omit them for other vectors.
     threads
         As in :class:`hiernorm.Index`.
 
@@ -110,7 +110,7 @@ class IndexHN:
         x
             ``(m, d)`` queries.
         k
-            How many; where there are fewer entries, ids are -1, and scores the lowest float32 or
+            Number of hits. If there are fewer entries, ids are -1, and scores the lowest float32 or
             distances the highest.
         params
             An object with ``sel``, as ``faiss.SearchParameters(sel=...)``, or what ``sel`` may be:
@@ -118,7 +118,7 @@ class IndexHN:
         """
         hits = self._selected(params).search(x, k)
         scores = np.where(hits.ids < 0, -MISSING, hits.scores)
-        return self._told(scores), hits.ids
+        return self._as_faiss(scores), hits.ids
 
     def range_search(
         self, x: npt.ArrayLike, thresh: float, *, params: Any = None
@@ -131,12 +131,12 @@ class IndexHN:
         hits = self._selected(params).range(x, least)
         above = hits.scores > least  # ours are from the threshold up, those of FAISS above it
         kept = np.concatenate(([0], np.cumsum(above)))[hits.offsets]
-        return kept, self._told(hits.scores[above]), hits.ids[above]
+        return kept, self._as_faiss(hits.scores[above]), hits.ids[above]
 
-    def _told(self, scores: Float64Array) -> Float32Array:
-        """Scores as FAISS tells them: distances count up from 0, which has no sign."""
-        told = 0.0 - scores if self.metric_type == METRIC_L2 else scores
-        return told.astype(np.float32)
+    def _as_faiss(self, scores: Float64Array) -> Float32Array:
+        """Scores as FAISS returns them; distances are never -0."""
+        values = 0.0 - scores if self.metric_type == METRIC_L2 else scores
+        return values.astype(np.float32)
 
     def reconstruct(self, key: int) -> Float32Array:
         """The vector ``(d,)`` of one id; KeyError if there is none."""
@@ -149,7 +149,7 @@ class IndexHN:
         return self._index.reconstruct(keys)
 
     def remove_ids(self, sel: Any) -> int:
-        """Remove entries; return how many there were.
+        """Remove entries; returns how many.
 
         Parameters
         ----------
@@ -168,7 +168,7 @@ class IndexHN:
         self._next_id = 0
 
     def _selected(self, params: Any) -> Index:
-        """The index of what ``params`` selects."""
+        """An index of the entries that ``params`` selects."""
         sel = getattr(params, "sel", params)
         if sel is None:
             return self._index
@@ -180,8 +180,8 @@ class IndexHN:
         copy.add(self._index.reconstruct(ids), ids)
         return copy
 
-    def _chosen(self, sel: Any) -> npt.NDArray[np.bool_]:
-        """Which entries, in order of insertion, a selector means."""
+    def _chosen(self, sel: Any) -> BoolArray:
+        """Which entries, in order of insertion, a selector selects."""
         ids = self._index.ids
         if hasattr(sel, "is_member"):
             return np.fromiter((sel.is_member(int(i)) for i in ids), np.bool_, len(ids))
@@ -197,7 +197,7 @@ class IndexHN:
 
 
 def write_index(index: IndexHN, fname: str | os.PathLike[str]) -> None:
-    """Write an index to a file, which appears whole or not at all.
+    """Write an index to a file, as a whole or not at all.
 
     The file is a NumPy archive (``ids``, ``rows`` and the parameters): no pickle inside.
     """
@@ -211,23 +211,14 @@ def write_index(index: IndexHN, fname: str | os.PathLike[str]) -> None:
         "next_id": index._next_id,
     }
     ids = index._index.ids
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with part.open("wb") as file:
-            np.savez(
-                file, settings=json.dumps(settings), ids=ids, rows=index._index.reconstruct(ids)
-            )
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    with replacing(path) as fresh, fresh.open("wb") as file:
+        np.savez(file, settings=json.dumps(settings), ids=ids, rows=index._index.reconstruct(ids))
 
 
 def read_index(fname: str | os.PathLike[str]) -> IndexHN:
     """Read an index that :func:`write_index` wrote.
 
-    Raises FileNotFoundError for a missing file, ValueError for one that is none or is damaged.
+    Raises FileNotFoundError for a missing file, ValueError for a damaged one or another format.
     """
     path = Path(fname)
     if not path.is_file():

@@ -1,8 +1,6 @@
-"""kornia's shapes: a descriptor matcher, and a shipped model as the descriptor of LocalFeature."""
+"""Adapters for kornia: a descriptor matcher, and a shipped model as a LAF descriptor."""
 
 from __future__ import annotations
-
-from importlib import resources
 
 import numpy as np
 import torch
@@ -27,7 +25,7 @@ class HNDescriptorMatcher(nn.Module):
     match_mode
         ``"nn"``, ``"mnn"`` (mutual), ``"snn"`` (ratio test) or ``"smnn"`` (both).
     th
-        Of the ratio test.
+        Threshold of the ratio test.
 
     Examples
     --------
@@ -97,6 +95,4 @@ class HNDescriptor(LAFDescriptor):
     def __init__(self, name: str = "hn16") -> None:
         if name not in available_models():
             raise ValueError(f"no model {name!r}: the package has {', '.join(available_models())}")
-        with resources.as_file(resources.files("hiernorm.models") / f"{name}.safetensors") as file:
-            network = load_network(file)
-        super().__init__(network, patch_size=SIZE, grayscale_descriptor=True)
+        super().__init__(load_network(name), patch_size=SIZE, grayscale_descriptor=True)

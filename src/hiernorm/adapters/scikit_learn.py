@@ -1,4 +1,4 @@
-"""scikit-learn's shapes: an estimator like ``NearestNeighbors``, and its transformer."""
+"""Adapters for scikit-learn: an estimator like ``NearestNeighbors``, and a transformer."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from hiernorm.array_types import AnyArray, BoolArray, Float64Array, Int64Array
 from hiernorm.arrays import as_count
 from hiernorm.index import Index
-from hiernorm.reference import Float64Array, Int64Array
 
 MODES = ("connectivity", "distance")
 METRICS = {"euclidean": "l2", "cosine": "cosine", "ip": "ip"}
-"""Names here and in the index."""
+"""Metrics of scikit-learn and of the index."""
 
 
 class HNNeighbors(BaseEstimator):
@@ -27,15 +27,15 @@ class HNNeighbors(BaseEstimator):
     Parameters
     ----------
     n_neighbors
-        Neighbours of :meth:`kneighbors` by default.
+        Default number of neighbours of :meth:`kneighbors`.
     radius
-        Of :meth:`radius_neighbors` by default.
+        Default radius of :meth:`radius_neighbors`.
     metric
         ``"euclidean"`` and ``"cosine"`` (1 - cosine, from 0 to 2; no zero vectors): distances as in
         scikit-learn. ``"ip"``: the negated inner product, so that nearest still means smallest; it
         may be negative.
     major, alpha
-        For HN vectors, as in :class:`hiernorm.Index`; leave them out for any others.
+        Parameters of HN vectors, as in :class:`hiernorm.Index`; omit them for other vectors.
     n_jobs
         Threads; None and -1 mean all.
 
@@ -100,7 +100,7 @@ class HNNeighbors(BaseEstimator):
     ) -> Int64Array | tuple[Float64Array, Int64Array]:
         """Distances and rows ``(m, k)`` of the nearest, nearest first.
 
-        Without ``X`` each fitted row is asked for its neighbours, itself left out.
+        Without ``X`` the neighbours of each fitted row are returned, without the row itself.
         """
         check_is_fitted(self, "n_samples_fit_")
         k = as_count("n_neighbors", self.n_neighbors if n_neighbors is None else n_neighbors)
@@ -159,12 +159,10 @@ class HNNeighbors(BaseEstimator):
             (values.ravel(), rows.ravel(), starts), shape=(len(rows), self.n_samples_fit_)
         )
 
-    def _queries(self, X: Any) -> npt.NDArray[Any]:  # noqa: N803
+    def _queries(self, X: Any) -> AnyArray:  # noqa: N803
         if X is None:
             return self._index.reconstruct(np.arange(self.n_samples_fit_))
-        queries: npt.NDArray[Any] = validate_data(
-            self, X, dtype=[np.float32, np.float64], reset=False
-        )
+        queries: AnyArray = validate_data(self, X, dtype=[np.float32, np.float64], reset=False)
         return queries
 
     def _distances(self, scores: Float64Array) -> Float64Array:
@@ -177,7 +175,7 @@ class HNNeighbors(BaseEstimator):
     def _least_score(self, reach: float) -> float:
         """A score that nothing within ``reach`` falls below.
 
-        A little lower than the formula says, since distances round; they are then compared again.
+        It is a little lower than the formula, since distances round; they are compared again.
         """
         if self.metric == "cosine":
             return 1 - reach - 1e-9
@@ -187,10 +185,10 @@ class HNNeighbors(BaseEstimator):
 
 
 class HNNeighborsTransformer(TransformerMixin, HNNeighbors):
-    """From vectors to the sparse graph of their exact neighbours, for use in a pipeline.
+    """Transforms vectors into the sparse graph of their exact neighbours, in a pipeline.
 
     As scikit-learn's ``KNeighborsTransformer`` in mode ``"distance"``: a row holds
-    ``n_neighbors + 1`` distances, since a fitted vector finds itself too. What follows takes
+    ``n_neighbors + 1`` distances, since a fitted vector finds itself too. The next step takes
     ``metric="precomputed"``, which needs distances that are not negative: not those of ``"ip"``.
 
     Examples
@@ -222,9 +220,9 @@ class HNNeighborsTransformer(TransformerMixin, HNNeighbors):
         )
 
 
-def _without_self(rows: Int64Array) -> npt.NDArray[np.bool_]:
-    """All but one of each row: itself, or the last where equal rows have pushed it out."""
-    others: npt.NDArray[np.bool_] = rows != np.arange(len(rows))[:, np.newaxis]
+def _without_self(rows: Int64Array) -> BoolArray:
+    """All but one hit of each row: itself, or the last one if equal rows displaced it."""
+    others: BoolArray = rows != np.arange(len(rows))[:, np.newaxis]
     others[others.all(axis=1), -1] = False
     return others
 

@@ -15,9 +15,9 @@ EMBEDDING = "sentence_embedding"
 class HNText(Module):
     """The last module of a text model: scales major and minor as HN does.
 
-    It takes the place of ``Normalize``. Train (or fine-tune) with it, so that the model learns to
-    put what matters into the major; on top of a model that was not trained for it, it loses
-    quality. It is saved and loaded with the model.
+    It replaces ``Normalize``. Train (or fine-tune) with it, so that the model learns to put the
+    most important features into the major. A model that was not trained with it loses quality. It
+    is saved and loaded with the model.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class HNText(Module):
         self.normalization = HierarchicalNorm(major, alpha)
 
     def forward(self, features: dict[str, Any], **_: Any) -> dict[str, Any]:
-        """Normalise the sentence embeddings ``(n, d)`` of ``features`` in their place."""
+        """Normalise the sentence embeddings ``(n, d)`` of ``features`` in place."""
         embeddings: Tensor = features[EMBEDDING]
         features[EMBEDDING] = self.normalization(embeddings)
         return features

@@ -9,50 +9,49 @@ from pathlib import Path
 import click
 import numpy as np
 
-from hiernorm.cli.database import JSON, PATH, SOURCES, echo_damage, echo_hits, say
+from hiernorm.cli.database import echo_damage, echo_hits, echo_result
 from hiernorm.cli.info import echo_facts
-from hiernorm.cli.progress import entries_bar
-from hiernorm.cli.train import parse_share
+from hiernorm.cli.options import ALPHA, HITS, JSON, MAJOR, METRIC, PATH, SOURCES
+from hiernorm.cli.progress import progress_bar
 from hiernorm.distributed import ShardedDatabase
 from hiernorm.distributed import build as build_shards
-from hiernorm.distributed.places import Place
+from hiernorm.distributed.location import Location
 from hiernorm.distributed.session import connect
 from hiernorm.extras import import_extra
-from hiernorm.settings import METRICS
 from hiernorm.storage.sources import read_pieces
 
 DATABASE = click.argument("database", metavar="DATABASE")
 ADDRESS = click.option(
     "--address",
     metavar="HOST:PORT",
-    help="Of the Ray cluster [RAY_ADDRESS, else a local Ray started on the fly].",
+    help="Address of the Ray cluster [RAY_ADDRESS, else a new local Ray].",
 )
-LOCAL = click.option("--local", metavar="FOLDER", help="Copy shards to this folder of each node.")
+LOCAL = click.option("--local", metavar="FOLDER", help="Copy shards to this folder on each node.")
 DEADLINE = click.option(
     "--deadline",
     default=60.0,
     show_default=True,
     metavar="SECONDS",
-    help="After which shards that do not answer are missing.",
+    help="How long to wait for the answers of shards.",
 )
 
 
 @click.group()
 def cluster() -> None:
-    """Databases in shards, on many machines; exact all the same.
+    """Sharded databases on many machines, with the same exact answers.
 
-    DATABASE is a folder that all nodes see; for searching also a URI such as s3://bucket/name, with
-    --local. FILE is .parquet, .npy, .npz or .safetensors and may be larger than memory.
+    DATABASE is a folder that all nodes see. With --local a search also takes a URI such as
+    s3://bucket/name. FILE is .parquet, .npy, .npz or .safetensors and may be larger than memory.
     """
 
 
 @cluster.command()
 @DATABASE
 @SOURCES
-@click.option("--shards", required=True, type=click.IntRange(min=1), help="How many.")
-@click.option("--major", type=click.IntRange(min=1), help="K of HN vectors; else chosen.")
-@click.option("--alpha", type=parse_share, help="Energy split of HN vectors, such as 1/8.")
-@click.option("--metric", type=click.Choice(METRICS), default="ip", show_default=True)
+@click.option("--shards", required=True, type=click.IntRange(min=1), help="Number of shards.")
+@MAJOR
+@ALPHA
+@METRIC
 @ADDRESS
 @JSON
 def build(
@@ -65,8 +64,8 @@ def build(
     address: str | None,
     as_json: bool,
 ) -> None:
-    """Make a sharded database from files; the same command continues one that was interrupted."""
-    with _ray(address), entries_bar("split, then fill") as report:
+    """Make a sharded database from files; run it again to continue an interrupted build."""
+    with _ray(address), progress_bar("split, then fill") as report:
         count = build_shards(
             database,
             list(sources),
@@ -77,14 +76,14 @@ def build(
             progress=lambda step, done, total: report(done, total),
         )
     text = f"{database}: {count:,} vectors in {shards} shards"
-    say(as_json, text, path=database, entries=count, shards=shards)
+    echo_result(as_json, text, path=database, entries=count, shards=shards)
 
 
 @cluster.command()
 @DATABASE
 @click.argument("queries", type=PATH)
-@click.option("-k", default=10, show_default=True, type=click.IntRange(min=1), help="Hits a query.")
-@click.option("--allow-partial", is_flag=True, help="Answer without shards that are missing.")
+@HITS
+@click.option("--allow-partial", is_flag=True, help="Answer without shards that do not respond.")
 @ADDRESS
 @LOCAL
 @DEADLINE
@@ -101,7 +100,7 @@ def search(
 ) -> None:
     """Find the k best entries of every query in a file of vectors.
 
-    Prints a line per hit: query, rank, id, score, with tabs between them.
+    Prints one line per hit: query, rank, id and score, separated by tabs.
     """
     rows = np.concatenate([piece for piece, _ in read_pieces(queries)])
     with _opened(database, address, local, deadline) as db:
@@ -135,14 +134,14 @@ def info(
 def verify(
     database: str, address: str | None, local: str | None, deadline: float, as_json: bool
 ) -> None:
-    """Read everything on all nodes and say what is not as it was written; exit code 3 if so."""
+    """Read all files on all nodes and list what is damaged; exit code 3 if anything is."""
     with _opened(database, address, local, deadline) as db:
         echo_damage(db.verify(), database, as_json)
 
 
 @contextmanager
 def _ray(address: str | None) -> Iterator[None]:
-    """Ray while the block runs; what was connected before stays so."""
+    """Connect to Ray inside the block; an existing connection is kept."""
     ray = import_extra("ray", extra="ray")
     ours = not ray.is_initialized()
     connect(address)
@@ -157,6 +156,6 @@ def _ray(address: str | None) -> Iterator[None]:
 def _opened(
     database: str, address: str | None, local: str | None, deadline: float
 ) -> Iterator[ShardedDatabase]:
-    Place(database).read_shards()  # an error of the name, before Ray is started for it
+    Location(database).read_manifest()  # a wrong name is an error before Ray is started
     with _ray(address), ShardedDatabase.open(database, local=local, deadline=deadline) as db:
         yield db

@@ -9,12 +9,12 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
-from hiernorm.scenes.archives import ARCHIVES, Archive
-from hiernorm.scenes.download import PINS, download, find_archive
-from hiernorm.scenes.embedded import embedded_photos
-from hiernorm.scenes.maker import Made, Recipe, make_scene
-from hiernorm.scenes.matched import TrackRecipe, make_matched_scene
-from hiernorm.scenes.views import Variation
+from hiernorm.learn.scenes.archives import ARCHIVES, Archive
+from hiernorm.learn.scenes.download import PINS, download, find_archive
+from hiernorm.learn.scenes.embedded import embedded_photos
+from hiernorm.learn.scenes.maker import Made, Recipe, make_scene
+from hiernorm.learn.scenes.matched import TrackRecipe, make_matched_scene
+from hiernorm.learn.scenes.views import Variation
 from hiernorm.vision.geometry import GEOMETRIES
 from hiernorm.vision.photos import list_photos
 

@@ -11,30 +11,30 @@ from typing import Any
 import click
 import numpy as np
 
-from hiernorm.cli.progress import entries_bar
-from hiernorm.cli.train import parse_share
-from hiernorm.hits import Hits, Verification
-from hiernorm.reference import Int64Array
-from hiernorm.settings import METRICS
+from hiernorm.array_types import Int64Array
+from hiernorm.cli.options import ALPHA, HITS, JSON, MAJOR, METRIC, PATH, SOURCES
+from hiernorm.cli.progress import progress_bar
+from hiernorm.hits import Hits
 from hiernorm.storage.database import Database
 from hiernorm.storage.errors import DamagedError
-from hiernorm.storage.exporting import write_arrays
+from hiernorm.storage.exporter import write_arrays
 from hiernorm.storage.sources import read_pieces
+from hiernorm.verification import Verification
 
-PATH = click.Path(path_type=Path)
 DATABASE = click.argument("database", type=PATH)
-SOURCES = click.argument("sources", nargs=-1, required=True, type=PATH, metavar="FILE...")
 IDS = click.option(
-    "--ids", "ids_file", type=PATH, help="Ids: .npy, or text, one a line; - : stdin."
+    "--ids",
+    "ids_file",
+    type=PATH,
+    help="File of ids: .npy, or text with one id per line; - for stdin.",
 )
-JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout.")
 WAIT = click.option(
-    "--wait", default=0.0, metavar="SECONDS", help="For another writer, before giving up [0]."
+    "--wait", default=0.0, metavar="SECONDS", help="How long to wait for another writer [0]."
 )
 
 
-def say(as_json: bool, text: str, **facts: Any) -> None:
-    """Print facts as JSON, or what they mean."""
+def echo_result(as_json: bool, text: str, **facts: Any) -> None:
+    """Print the facts as JSON, or the text."""
     click.echo(json.dumps(facts) if as_json else text)
 
 
@@ -53,12 +53,12 @@ def _read_ids(file: Path | None) -> Int64Array | None:
 
 
 def _insert(db: Database, sources: tuple[Path, ...], ids: Int64Array | None, replace: bool) -> int:
-    """Each file is one change: there as a whole or not at all."""
+    """Add each file as one change, as a whole or not at all."""
     if ids is not None and len(sources) > 1:
         raise click.UsageError("--ids goes with one FILE")
     count = 0
     for source in sources:
-        with entries_bar(source.name) as report:
+        with progress_bar(source.name) as report:
             insert = db.upsert if replace else db.add
             count += insert(source, ids, progress=report)
     return count
@@ -67,9 +67,9 @@ def _insert(db: Database, sources: tuple[Path, ...], ids: Int64Array | None, rep
 @click.command()
 @DATABASE
 @SOURCES
-@click.option("--major", type=click.IntRange(min=1), help="K of HN vectors; else chosen.")
-@click.option("--alpha", type=parse_share, help="Energy split of HN vectors, such as 1/8.")
-@click.option("--metric", type=click.Choice(METRICS), default="ip", show_default=True)
+@MAJOR
+@ALPHA
+@METRIC
 @IDS
 @JSON
 def build(
@@ -95,15 +95,15 @@ def build(
     try:
         count = _insert(db, sources, ids, replace=False)
     except BaseException:
-        shutil.rmtree(database, ignore_errors=True)  # made a moment ago, by us
+        shutil.rmtree(database, ignore_errors=True)  # this command made it
         raise
-    say(as_json, f"{database}: {count:,} vectors of {db.dim} dimensions", **db.info())
+    echo_result(as_json, f"{database}: {count:,} vectors of {db.dim} dimensions", **db.info())
 
 
 @click.command()
 @DATABASE
 @SOURCES
-@click.option("--upsert", is_flag=True, help="Replace entries whose ids are there already.")
+@click.option("--upsert", is_flag=True, help="Replace entries with the same ids.")
 @IDS
 @WAIT
 @JSON
@@ -115,10 +115,10 @@ def add(
     wait: float,
     as_json: bool,
 ) -> None:
-    """Add the vectors of files; each file as a whole or not at all."""
+    """Add the vectors of files, each file as a whole or not at all."""
     db = Database.open(database, lock_timeout=wait)
     count = _insert(db, sources, _read_ids(ids_file), upsert)
-    say(
+    echo_result(
         as_json,
         f"{database}: {count:,} vectors added, {len(db):,} in all",
         added=count,
@@ -130,7 +130,7 @@ def add(
 @DATABASE
 @click.argument("ids", nargs=-1, type=int, metavar="[ID]...")
 @IDS
-@click.option("--ignore-missing", is_flag=True, help="Ids that are not there are no error.")
+@click.option("--ignore-missing", is_flag=True, help="Ignore ids that do not exist.")
 @WAIT
 @JSON
 def delete(
@@ -149,7 +149,7 @@ def delete(
     before = len(db)
     db.delete(np.array(ids, np.int64) if given is None else given, ignore_missing=ignore_missing)
     count = before - len(db)
-    say(
+    echo_result(
         as_json,
         f"{database}: {count:,} entries deleted, {len(db):,} left",
         removed=count,
@@ -160,9 +160,11 @@ def delete(
 @click.command()
 @DATABASE
 @click.argument("queries", type=PATH)
-@click.option("-k", default=10, show_default=True, type=click.IntRange(min=1), help="Hits a query.")
-@click.option("--where", type=PATH, help="Search among these ids only: a file as for --ids.")
-@click.option("--threads", type=click.IntRange(min=1))
+@HITS
+@click.option(
+    "--where", type=PATH, help="Search only these ids: a file of ids, as for `add --ids`."
+)
+@click.option("--threads", type=click.IntRange(min=1), help="Threads [all processors].")
 @click.option("--out", type=PATH, help="Write ids and scores to .npz, .safetensors or .parquet.")
 @JSON
 def search(
@@ -176,14 +178,14 @@ def search(
 ) -> None:
     """Find the k best entries of every query in a file of vectors.
 
-    Prints a line per hit: query, rank, id, score, with tabs between them.
+    Prints one line per hit: query, rank, id and score, separated by tabs.
     """
     db = Database.open(database, threads=threads)
     rows = np.concatenate([piece for piece, _ in read_pieces(queries)])
     hits = db.search(rows, k, where=_read_ids(where))
     if out is not None:
         write_arrays(out, {"ids": hits.ids, "scores": hits.scores})
-        say(as_json, f"{out}: {len(hits):,} queries, {k} hits each", queries=len(hits), k=k)
+        echo_result(as_json, f"{out}: {len(hits):,} queries, {k} hits each", queries=len(hits), k=k)
         return
     echo_hits(hits, k, as_json)
 
@@ -208,12 +210,12 @@ def echo_hits(hits: Hits, k: int, as_json: bool, **facts: Any) -> None:
 @DATABASE
 @JSON
 def verify(database: Path, as_json: bool) -> None:
-    """Read everything and say what is not as it was written; exit code 3 if anything is."""
+    """Read all files and list what is damaged; exit code 3 if anything is."""
     echo_damage(Database.open(database).verify(), str(database), as_json)
 
 
 def echo_damage(found: Verification, database: str, as_json: bool) -> None:
-    """Print what is damaged; DamagedError if anything is."""
+    """Print what is damaged; raises DamagedError if anything is."""
     if as_json:
         click.echo(json.dumps({"ok": found.ok, "damage": found.differences}))
     else:
@@ -230,15 +232,15 @@ def echo_damage(found: Verification, database: str, as_json: bool) -> None:
 @WAIT
 @JSON
 def compact(database: Path, wait: float, as_json: bool) -> None:
-    """Write the live entries anew, in as few files as possible; answers stay the same."""
+    """Rewrite the live entries in as few files as possible; answers stay the same."""
     db = Database.open(database, lock_timeout=wait)
     before = db.info()
-    with entries_bar(database.name) as report:
+    with progress_bar(database.name) as report:
         db.compact(progress=report)
     after = db.info()
     text = f"{before['segments']} segments are now {after['segments']}"
     saved = (before["bytes"] - after["bytes"]) / 2**20
-    say(as_json, f"{database}: {text}, {saved:,.1f} MiB less", **after)
+    echo_result(as_json, f"{database}: {text}, {saved:,.1f} MiB less", **after)
 
 
 @click.command()
@@ -246,14 +248,14 @@ def compact(database: Path, wait: float, as_json: bool) -> None:
 @click.argument("out", type=PATH, metavar="FILE")
 @JSON
 def export(database: Path, out: Path, as_json: bool) -> None:
-    """Write all entries to a .npz, .safetensors, .parquet or .npy file, in ascending order of id.
+    """Write all entries in ascending order of id to .npz, .safetensors, .parquet or .npy.
 
-    Beside a .npy file, which holds the vectors alone, the ids go to <name>.ids.npy.
+    A .npy file holds the vectors; the ids go to <name>.ids.npy beside it.
     """
     db = Database.open(database)
-    with entries_bar(out.name) as report:
+    with progress_bar(out.name) as report:
         files = [str(file) for file in db.export(out, progress=report)]
-    say(as_json, f"{len(db):,} entries: {', '.join(files)}", entries=len(db), files=files)
+    echo_result(as_json, f"{len(db):,} entries: {', '.join(files)}", entries=len(db), files=files)
 
 
 COMMANDS = (build, add, delete, search, verify, compact, export)

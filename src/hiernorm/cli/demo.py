@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +13,20 @@ from rich.table import Table
 
 import hiernorm
 from hiernorm import synthetic
-from hiernorm.demo.engines import Comparison, compare_engines
-from hiernorm.demo.job import K, Outcome, run_demo
+from hiernorm._files import replacing
+from hiernorm.cli.options import MODEL, PATH
+from hiernorm.demo.engines import EngineComparison, compare_engines
 from hiernorm.demo.page import render_page
-from hiernorm.scenes.embedded import embedded_photos
-from hiernorm.scenes.maker import Recipe
+from hiernorm.demo.pipeline import DemoResult, K, run_demo
+from hiernorm.learn.scenes.embedded import embedded_photos
+from hiernorm.learn.scenes.maker import Recipe
 from hiernorm.vision.photos import list_photos
 
 POINTS = 500
-"""Per photo: enough to see the speed, few enough to be done in a minute or two."""
+"""Keypoints per photo: enough to see the speed, few enough for a minute or two."""
 
 VIEWS = K + 1
-"""Of each point: one to search, and as many to find as are shown."""
+"""Views of each point: one query, and as many neighbours as are shown."""
 
 MAJOR = 16
 ALPHA = 1 / 8
@@ -33,20 +34,22 @@ SYNTHETIC_K = 10
 
 
 @click.command()
-@click.option("--photos", type=click.Path(path_type=Path), help="Folder; else scikit-image's.")
-@click.option("--model", default="hn16", show_default=True, help="Name, or an .onnx file.")
-@click.option("--points", default=POINTS, show_default=True, help="Keypoints per photo at most.")
-@click.option("--small", is_flag=True, help="50 points per photo: only to see it work.")
-@click.option("--synthetic", "is_synthetic", is_flag=True, help="Vectors only, no photos.")
-@click.option("--seed", default=0, show_default=True, help="Seed of all that is drawn.")
+@click.option("--photos", type=PATH, help="Folder of photos [those of scikit-image].")
+@MODEL
+@click.option("--points", default=POINTS, show_default=True, help="Maximum keypoints per photo.")
+@click.option("--small", is_flag=True, help="50 keypoints per photo: a quick check.")
+@click.option(
+    "--synthetic", "is_synthetic", is_flag=True, help="Search synthetic vectors instead of photos."
+)
+@click.option("--seed", default=0, show_default=True, help="Seed of the random numbers.")
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("demo"),
     show_default=True,
-    help="Folder for index.html.",
+    help="Folder of the page, index.html.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON, no tables.")
+@click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
 def demo(
     photos: Path | None,
     model: str,
@@ -59,12 +62,11 @@ def demo(
 ) -> None:
     """Find the exact nearest neighbours of patches of photographs.
 
-    Makes a scene from photos, describes its patches with a trained model, searches every point's
-    last view among the others, compares the answers with exhaustive search and the descriptor with
-    SIFT, and writes a page that shows it all.
+    The demo makes a scene from photos and describes its patches with a trained model. It searches
+    the last view of every point among the others, compares the answers with exhaustive search and
+    the descriptor with SIFT, and writes a page with the results.
 
-    --synthetic searches synthetic vectors instead, trained-like and plain: this takes seconds and
-    needs no other package.
+    With --synthetic it searches synthetic vectors, which takes seconds and needs no other package.
     """
     console = Console(quiet=as_json)
     if is_synthetic:
@@ -73,36 +75,36 @@ def demo(
             click.echo(json.dumps({"cases": cases}))
         return
     with Console(stderr=True).status("") as status:
-        outcome = run_demo(
+        result = run_demo(
             embedded_photos() if photos is None else list_photos(photos),
             hiernorm.load_model(model),
             Recipe(points=50 if small else points, views=VIEWS, seed=seed),
             say=status.update,
         )
-    _show_outcome(console, outcome)
-    page = _write_page(render_page(outcome), out)
+    _show_outcome(console, result)
+    page = _write_page(render_page(result), out)
     console.print(f"\n[bold]pictures and proof:[/] {page}", soft_wrap=True, highlight=False)
     if as_json:
-        click.echo(json.dumps(_figures(outcome) | {"page": str(page)}))
-    if outcome.missed:
+        click.echo(json.dumps(_figures(result) | {"page": str(page)}))
+    if result.missed:
         raise RuntimeError(
-            f"NumPy found a better neighbour for {outcome.missed} queries; please report it"
+            f"NumPy found a better neighbour for {result.missed} queries; please report it"
         )
 
 
-def _figures(outcome: Outcome) -> dict[str, Any]:
+def _figures(result: DemoResult) -> dict[str, Any]:
     return {
-        "patches": outcome.patches,
-        "points": outcome.points,
-        "entries": outcome.entries,
-        "queries": outcome.queries,
-        "missed": outcome.missed,
-        "engines": _engine_figures(outcome.comparison),
-        "fpr95": {quality.name: quality.fpr95 for quality in outcome.qualities},
+        "patches": result.patches,
+        "points": result.points,
+        "entries": result.entries,
+        "queries": result.queries,
+        "missed": result.missed,
+        "engines": _engine_figures(result.comparison),
+        "fpr95": {quality.name: quality.fpr95 for quality in result.qualities},
     }
 
 
-def _engine_figures(comparison: Comparison) -> dict[str, Any]:
+def _engine_figures(comparison: EngineComparison) -> dict[str, Any]:
     return {
         engine.name: {
             "phase2_share": float(engine.hits.certificate.phase2_share.mean()),
@@ -113,27 +115,27 @@ def _engine_figures(comparison: Comparison) -> dict[str, Any]:
 
 
 def _write_page(html: str, folder: Path) -> Path:
-    """Write the page in one step, so that a page that opens is a complete one."""
+    """Write the page; a page that opens is complete."""
     folder.mkdir(parents=True, exist_ok=True)
-    page, fresh = folder / "index.html", folder / f".index.html.{os.getpid()}"
-    fresh.write_text(html, encoding="utf-8")
-    os.replace(fresh, page)
+    page = folder / "index.html"
+    with replacing(page, durable=False) as fresh:
+        fresh.write_text(html, encoding="utf-8")
     return page
 
 
-def _show_outcome(console: Console, outcome: Outcome) -> None:
+def _show_outcome(console: Console, result: DemoResult) -> None:
     console.print(
-        f"[bold]{outcome.patches:,} patches of {outcome.points:,} points[/] from "
-        f"{len(outcome.photos)} photos; {outcome.queries:,} queries among {outcome.entries:,} "
+        f"[bold]{result.patches:,} patches of {result.points:,} points[/] from "
+        f"{len(result.photos)} photos; {result.queries:,} queries among {result.entries:,} "
         f"entries, k={K}"
     )
-    _show_engines(console, outcome.comparison)
-    if not outcome.missed:
+    _show_engines(console, result.comparison)
+    if not result.missed:
         console.print("NumPy in float64 found no better neighbour for any query.")
     table = Table()
     for column in ("descriptor", "FPR@95", "95% interval", "own point first"):
         table.add_column(column, justify="left" if column == "descriptor" else "right")
-    for quality in outcome.qualities:
+    for quality in result.qualities:
         table.add_row(
             quality.name,
             f"{quality.fpr95:.4f}",
@@ -141,8 +143,8 @@ def _show_outcome(console: Console, outcome: Outcome) -> None:
             f"{quality.right:.1%}",
         )
     console.print(table)
-    console.print(_certificate_panel(outcome.certificate, "certificate of one query"))
-    steps = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in outcome.seconds.items())
+    console.print(_certificate_panel(result.certificate, "certificate of one query"))
+    steps = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in result.seconds.items())
     console.print(f"[dim]{steps}[/]", highlight=False)
 
 
@@ -166,8 +168,8 @@ def _show_synthetic(console: Console, small: bool, seed: int) -> dict[str, Any]:
     return figures
 
 
-def _show_engines(console: Console, comparison: Comparison) -> None:
-    """Show what each engine took; that all agree has been checked."""
+def _show_engines(console: Console, comparison: EngineComparison) -> None:
+    """Show the time of each engine; their answers have been compared already."""
     table = Table()
     names = ("engine", "same bits as exhaustive", "reach phase 2", "us per query")
     for column in (*names, "x exhaustive", "x NumPy"):

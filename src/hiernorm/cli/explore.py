@@ -1,4 +1,4 @@
-"""`hiernorm explore`: look around in a collection of photos, in the browser."""
+"""`hiernorm explore`: a collection of photos in the browser."""
 
 from __future__ import annotations
 
@@ -8,24 +8,29 @@ from pathlib import Path
 
 import click
 
+from hiernorm.cli.options import PATH
 from hiernorm.extras import import_extra
 from hiernorm.vision.collection import Collection
 
 
 @click.command()
-@click.argument("collection", type=click.Path(path_type=Path))
-@click.option("--port", default=0, type=click.IntRange(0, 65535), help="By default any free one.")
-@click.option("--browser/--no-browser", default=True, show_default=True, help="Open the page.")
+@click.argument("collection", type=PATH)
+@click.option(
+    "--port", default=0, type=click.IntRange(0, 65535), help="Port of the page [any free port]."
+)
+@click.option(
+    "--browser/--no-browser", default=True, show_default=True, help="Open the page in a browser."
+)
 def explore(collection: Path, port: int, browser: bool) -> None:
-    """Open a page on COLLECTION: click a keypoint, see its exact nearest patches.
+    """Open a web page on COLLECTION: click a keypoint to see its exact nearest patches.
 
-    The page is served on this machine only and needs no internet. Ctrl-C ends it.
+    The page is served on this machine only and needs no internet. Press Ctrl-C to stop.
     """
     uvicorn = import_extra("uvicorn", "explore")
     server = import_extra("hiernorm.explore.server", "explore")
-    answers = import_extra("hiernorm.explore.answers", "explore")
-    app = server.make_app(answers.Explorer(Collection.open(collection)))
-    # Bound here, so that the address is known, and free, before it is told.
+    explorer = import_extra("hiernorm.explore.explorer", "explore")
+    app = server.make_app(explorer.Explorer(Collection.open(collection)))
+    # Bound here, so that the port is known and free before the address is printed.
     with socket.socket() as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -11,14 +11,15 @@ import click
 import numpy as np
 
 import hiernorm
+from hiernorm.cli.options import JSON, PATH
 from hiernorm.threads import thread_count
 
 
 @click.command()
-@click.argument("database", required=False, type=click.Path(path_type=Path))
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout.")
+@click.argument("database", required=False, type=PATH)
+@JSON
 def info(database: Path | None, as_json: bool) -> None:
-    """Show what is in a database; without one: version, instruction sets and threads."""
+    """Show the contents of a database; without DATABASE, version, instruction sets and threads."""
     lines: dict[str, Any]
     if database is not None:
         lines = hiernorm.Database.open(database).info()

@@ -8,28 +8,30 @@ from pathlib import Path
 
 import click
 
+from hiernorm.cli.options import JSON, PATH, PICTURE
 from hiernorm.models import load_model
 from hiernorm.vision.collection import Collection
-from hiernorm.vision.description import describe_photo
 from hiernorm.vision.drawing import draw_matches, read_colour, write_picture
-from hiernorm.vision.location import CANDIDATES, CONVINCING, NEIGHBOURS, locate
-from hiernorm.vision.pairing import places_of
+from hiernorm.vision.features import describe_photo
+from hiernorm.vision.place_recognition import CANDIDATES, CONVINCING, NEIGHBOURS, locate
 
 
 @click.command(name="locate")
-@click.argument("photo", type=click.Path(path_type=Path))
+@click.argument("photo", type=PATH)
 @click.option(
     "--in",
     "path",
     required=True,
-    type=click.Path(path_type=Path),
+    type=PATH,
     help="A collection that `hiernorm describe` made.",
 )
-@click.option("-o", "--out", type=click.Path(dir_okay=False, path_type=Path), help="Picture.")
-@click.option("--top", default=5, show_default=True, help="Photos to show.")
+@PICTURE
+@click.option("--top", default=5, show_default=True, help="Number of photos to show.")
 @click.option("--neighbours", default=NEIGHBOURS, show_default=True, help="Votes per descriptor.")
-@click.option("--candidates", default=CANDIDATES, show_default=True, help="Photos to verify.")
-@click.option("--json", "as_json", is_flag=True, help="Print the candidates as JSON.")
+@click.option(
+    "--candidates", default=CANDIDATES, show_default=True, help="Number of photos to verify."
+)
+@JSON
 def locate_command(
     photo: Path,
     path: Path,
@@ -41,15 +43,15 @@ def locate_command(
 ) -> None:
     """Find the photos of a collection that show the place of PHOTO.
 
-    Every descriptor votes for its exact nearest neighbours; the photos with the most votes are
-    verified geometrically. Those that convince come first, by inliers, then the others by votes.
-    The picture shows the best one beside PHOTO. Exit code 1 if none is convincing: fewer than 15
-    matches agree, or fewer than a quarter of them.
+    Every descriptor votes for the photos of its exact nearest neighbours. The photos with the most
+    votes are verified geometrically. Convincing photos come first, by inliers; the others follow by
+    votes. The picture shows the best photo beside PHOTO. The exit code is 1 if no photo is
+    convincing: fewer than 15 matches agree, or fewer than a quarter of them.
     """
     collection = Collection.open(path)
-    model = load_model(collection.recipe.model)
+    model = load_model(collection.settings.model)
     start = time.perf_counter()
-    query = describe_photo(photo, collection.recipe, model)
+    query = describe_photo(photo, collection.settings, model)
     described = time.perf_counter()
     name = collection.name_of(photo)
     itself = [number for number, known in enumerate(collection.photos) if known.name == name]
@@ -66,7 +68,7 @@ def locate_command(
         {
             "photo": collection.photos[c.photo].name,
             "inliers": c.inliers,
-            "matches": len(c.pairing.matches),
+            "matches": len(c.match.matches),
             "votes": c.votes,
         }
         for c in found[:top]
@@ -88,10 +90,10 @@ def locate_command(
             )
     if out is not None and found:
         best = found[0]
-        pairs, frames = best.pairing.matches.pairs, collection.keypoints_of(best.photo)[1]
-        places = places_of(query.frames)[pairs[:, 0]], places_of(frames)[pairs[:, 1]]
+        pairs, frames = best.match.matches.pairs, collection.keypoints_of(best.photo)[1]
+        points = query.frames.centres[pairs[:, 0]], frames.centres[pairs[:, 1]]
         photos = read_colour(photo), read_colour(collection.file_of(best.photo))
         title = f"{collection.photos[best.photo].name}: {best.inliers} of {len(pairs)} agree"
-        write_picture(out, draw_matches(photos, places, best.pairing.agreement.inliers, title))
+        write_picture(out, draw_matches(photos, points, best.match.geometry.inliers, title))
     if not convincing:
         raise click.exceptions.Exit(1)

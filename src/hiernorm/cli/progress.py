@@ -1,27 +1,39 @@
-"""A bar with the time left, on stderr, where that is a terminal."""
+"""Progress bars on stderr; nothing is shown if that is not a terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    ProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
+
+from hiernorm.progress import ProgressCallback
 
 
-@contextmanager
-def entries_bar(name: str) -> Iterator[Callable[[int, int | None], None]]:
-    """Yields what is to be called with the entries done and, if it is known, how many there are."""
+def make_progress(*columns: ProgressColumn) -> Progress:
+    """A display of bars: description, bar, the given columns, time left."""
     console = Console(stderr=True)
-    bar = Progress(
+    return Progress(
         TextColumn("{task.description}"),
         BarColumn(),
-        TextColumn("{task.completed:,} entries"),
+        *columns,
         TimeRemainingColumn(),
         console=console,
         transient=True,
         disable=not console.is_terminal,
     )
-    with bar:
-        task = bar.add_task(name, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+@contextmanager
+def progress_bar(description: str, unit: str = "entries") -> Iterator[ProgressCallback]:
+    """Show one bar; yields a function that takes the number done and the total, or None."""
+    with make_progress(TextColumn(f"{{task.completed:,}} {unit}")) as bars:
+        task = bars.add_task(description, total=None)
+        yield lambda done, total: bars.update(task, completed=done, total=total)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 
+from hiernorm.cli.options import parse_share
 from hiernorm.extras import import_extra
 from hiernorm.threads import thread_count
 
@@ -18,14 +18,6 @@ if TYPE_CHECKING:
     from hiernorm.learn.run import Run
 
 CURVES = "curves.png"
-
-
-def parse_share(text: str) -> float:
-    """Return the number of a text such as 0.125 or 1/8."""
-    try:
-        return float(Fraction(text))
-    except (ValueError, ZeroDivisionError):
-        raise click.BadParameter(f"{text!r} is no number such as 0.125 or 1/8") from None
 
 
 @click.command()

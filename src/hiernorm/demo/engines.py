@@ -1,4 +1,4 @@
-"""Engines side by side: each searches the same queries, must agree bit for bit, and is timed."""
+"""Comparison of the engines: same queries, same bits, different times."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from typing import TypeVar
 
 import numpy as np
 
+from hiernorm.array_types import Float32Array
 from hiernorm.hits import Hits
 from hiernorm.index import Index
-from hiernorm.reference import Float32Array
 
 REPEATS = 3
 
 TIMED = 500
-"""Queries that are timed, at most; all are searched."""
+"""Maximum number of queries that are timed; all are searched."""
 
 Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
-class Engine:
-    """One engine's answer and speed.
+class EngineResult:
+    """The answer and the speed of one engine.
 
     Attributes
     ----------
     name : str
         ``paper``, ``cascade`` or ``exhaustive``.
     hits : Hits
-        What it found; the same bits as exhaustive search found.
+        Its answer, with the bits of exhaustive search.
     seconds : float
-        Per query: single queries, one thread, the fastest of a few rounds.
+        Seconds per query: single queries, one thread, the fastest of a few rounds.
     """
 
     name: str
@@ -45,32 +45,32 @@ class Engine:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class EngineComparison:
     """All engines on the same vectors.
 
     Attributes
     ----------
     exhaustive : Engine
-        The one that computes every score.
+        The engine that computes every score.
     engines : list of Engine
-        The others; the last one is the fastest by design.
+        The other engines; the last one is the default.
     numpy_seconds : float
-        Per query, of a NumPy product and partition; on one thread too where threadpoolctl is there
-        to see to it.
+        Seconds per query of a NumPy product and partition; on one thread if threadpoolctl is
+        installed.
     """
 
-    exhaustive: Engine
-    engines: list[Engine]
+    exhaustive: EngineResult
+    engines: list[EngineResult]
     numpy_seconds: float
 
     @property
-    def best(self) -> Engine:
+    def best(self) -> EngineResult:
         """The engine that users get by default."""
         return self.engines[-1]
 
 
 class DisagreementError(RuntimeError):
-    """An engine did not return the exhaustive answer: nothing else matters then."""
+    """An engine did not return the answer of exhaustive search."""
 
 
 def compare_engines(
@@ -79,7 +79,7 @@ def compare_engines(
     k: int,
     major: int | None = None,
     alpha: float | None = None,
-) -> Comparison:
+) -> EngineComparison:
     """Search with every engine; raise DisagreementError unless all answers have the same bits.
 
     Parameters
@@ -89,7 +89,8 @@ def compare_engines(
     k
         Neighbours.
     major, alpha
-        Of Hierarchical Normalization; None for plain vectors, which have no ``paper`` engine.
+        Parameters of Hierarchical Normalization; None for plain vectors, which have no ``paper``
+        engine.
 
     Examples
     --------
@@ -105,8 +106,8 @@ def compare_engines(
     for name in names:
         index = Index(database.shape[1], major=major, alpha=alpha, engine=name)
         index.add(database)
-        _, seconds = _clocked(partial(index.search, timed, k=k, threads=1, batch_size=1))
-        done.append(Engine(name, index.search(queries, k=k), seconds / len(timed)))
+        _, seconds = _measure_time(partial(index.search, timed, k=k, threads=1, batch_size=1))
+        done.append(EngineResult(name, index.search(queries, k=k), seconds / len(timed)))
     truth, *others = done
     for engine in others:
         same_ids = np.array_equal(engine.hits.ids, truth.hits.ids)
@@ -115,15 +116,17 @@ def compare_engines(
                 f"engine {engine.name} differs from exhaustive search; please report it"
             )
     with _one_blas_thread():
-        _, numpy_seconds = _clocked(lambda: _search_numpy(database, timed, k))
-    return Comparison(truth, others, numpy_seconds / len(timed))
+        _, numpy_seconds = _measure_time(lambda: _search_numpy(database, timed, k))
+    return EngineComparison(truth, others, numpy_seconds / len(timed))
 
 
-def find_missed(database: Float32Array, queries: Float32Array, hits: Hits, block: int = 512) -> int:
+def count_missed(
+    database: Float32Array, queries: Float32Array, hits: Hits, block: int = 512
+) -> int:
     """Count the queries for which NumPy, in float64, finds a neighbour better than the first hit.
 
-    It shares no code with the engines. Their sums round in different orders, so scores that differ
-    by less than rounding does are taken as equal.
+    It shares no code with the engines. Sums round in different orders, so scores that differ by no
+    more than rounding are equal.
     """
     rounding = 128 * database.shape[1] * np.finfo(np.float64).eps
     entries = database.astype(np.float64)
@@ -136,7 +139,7 @@ def find_missed(database: Float32Array, queries: Float32Array, hits: Hits, block
 
 
 def _one_blas_thread() -> AbstractContextManager[object]:
-    """Hold BLAS to one thread, or to nothing where threadpoolctl is not installed."""
+    """Limit BLAS to one thread if threadpoolctl is installed."""
     if find_spec("threadpoolctl") is None:
         return nullcontext()
     limit: AbstractContextManager[object] = import_module("threadpoolctl").threadpool_limits(1)
@@ -144,13 +147,13 @@ def _one_blas_thread() -> AbstractContextManager[object]:
 
 
 def _search_numpy(database: Float32Array, queries: Float32Array, k: int) -> None:
-    """Do what one would write without an index: a product and a partition per query."""
+    """Search without an index: a product and a partition per query."""
     for query in queries:
         np.argpartition(database @ query, -k)[-k:]
 
 
-def _clocked(work: Callable[[], Result]) -> tuple[Result, float]:
-    """Do the work a few times; return its result and the seconds of the fastest time."""
+def _measure_time(work: Callable[[], Result]) -> tuple[Result, float]:
+    """Run ``work`` a few times; returns its result and the seconds of the fastest run."""
     seconds = []
     for _ in range(REPEATS):
         start = time.perf_counter()

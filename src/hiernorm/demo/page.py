@@ -1,4 +1,4 @@
-"""The page of the demo: one HTML file that needs nothing else, rendered from an outcome."""
+"""The page of the demo: one HTML file that needs nothing else, rendered from a result."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from importlib.resources import files
 
 import numpy as np
 
-from hiernorm.demo.drawings import draw_funnel, draw_roc, embed_patch, embed_photo
-from hiernorm.demo.job import Example, K, Outcome
+from hiernorm.demo.figures import draw_funnel, draw_roc, embed_patch, embed_photo
+from hiernorm.demo.pipeline import DemoResult, Example, K
 from hiernorm.instruction_sets import isa
 
 
-def render_page(outcome: Outcome) -> str:
+def render_page(result: DemoResult) -> str:
     """Return the page as HTML."""
     style = (files("hiernorm.demo") / "page.css").read_text(encoding="utf-8")
     sections = (
-        _summary(outcome),
-        _scene(outcome),
-        _neighbours(outcome),
-        _engines(outcome),
-        _certificate(outcome),
-        _quality(outcome),
-        _footer(outcome),
+        _summary(result),
+        _scene(result),
+        _neighbours(result),
+        _engines(result),
+        _certificate(result),
+        _quality(result),
+        _footer(result),
     )
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -36,52 +36,52 @@ def render_page(outcome: Outcome) -> str:
     )
 
 
-def _summary(outcome: Outcome) -> str:
-    ours, sift = outcome.qualities
-    exact = int(outcome.comparison.best.hits.certificate.exact.sum())
+def _summary(result: DemoResult) -> str:
+    ours, sift = result.qualities
+    exact = int(result.comparison.best.hits.certificate.exact.sum())
     tiles = (
-        (f"{exact:,} of {outcome.queries:,}", "answers proved exact, each with a certificate"),
-        (f"{outcome.speedup:.1f}x", "the speed of exhaustive search, same bits"),
-        (f"{outcome.phase2_share:.3%}", f"of the entries reach phase 2, on average (k={K})"),
+        (f"{exact:,} of {result.queries:,}", "answers proved exact, each with a certificate"),
+        (f"{result.speedup:.1f}x", "the speed of exhaustive search, same bits"),
+        (f"{result.phase2_share:.3%}", f"of the entries reach phase 2, on average (k={K})"),
         (f"{ours.fpr95:.4f}", f"FPR@95; SIFT on the same patches: {sift.fpr95:.4f}"),
     )
     cells = "".join(f"<div><b>{value}</b><span>{label}</span></div>" for value, label in tiles)
     return (
         "<h1>Exact nearest neighbours</h1>\n"
-        f"<p>{outcome.queries:,} patches were searched among {outcome.entries:,} others that show "
-        f"the same {outcome.points:,} points in other views. hiernorm returned the same "
+        f"<p>{result.queries:,} patches were searched among {result.entries:,} others that show "
+        f"the same {result.points:,} points in other views. hiernorm returned the same "
         "neighbours, with the same score bits, as a comparison with every entry, and read few of "
         f'them to do so.</p>\n<div class="tiles">{cells}</div>\n'
     )
 
 
-def _scene(outcome: Outcome) -> str:
+def _scene(result: DemoResult) -> str:
     photos = "".join(
         f'<img src="{embed_photo(photo)}" alt="{escape(photo.stem)}" title="{escape(photo.stem)}">'
-        for photo in outcome.photos[:24]
+        for photo in result.photos[:24]
     )
     return (
-        f"<h2>The scene</h2>\n<p>{len(outcome.photos)} photographs, {outcome.points:,} keypoints, "
-        f"{outcome.patches:,} patches: every point seen through random homographies, in other "
+        f"<h2>The scene</h2>\n<p>{len(result.photos)} photographs, {result.points:,} keypoints, "
+        f"{result.patches:,} patches: every point seen through random homographies, in other "
         "light, with the noise of a detector. The last view of each point is a query, the others "
         f'are the database.</p>\n<div class="photos">{photos}</div>\n'
     )
 
 
-def _neighbours(outcome: Outcome) -> str:
-    ours = outcome.qualities[0]
+def _neighbours(result: DemoResult) -> str:
+    ours = result.qualities[0]
     text = (
         f"<h2>Queries and their {K} nearest neighbours</h2>\n"
         '<p>Left the query, then its exact neighbours, best first. <span class="yes">Framed '
         'in green</span>: the same point; <span class="no">dashed red</span>: another one. '
         f"{ours.right:.1%} of the queries have their own point first.</p>\n"
-        f"{_rows(outcome.examples)}"
+        f"{_rows(result.examples)}"
     )
-    if outcome.mistakes:
+    if result.mistakes:
         text += (
             "<h3>Where the descriptor fails</h3>\n<p>The search is exact here too: these are the "
             "nearest descriptors. Another patch merely looks more alike to the network.</p>\n"
-            f"{_rows(outcome.mistakes)}"
+            f"{_rows(result.mistakes)}"
         )
     return text
 
@@ -103,8 +103,8 @@ def _rows(examples: Sequence[Example]) -> str:
     return "".join(rows)
 
 
-def _engines(outcome: Outcome) -> str:
-    comparison = outcome.comparison
+def _engines(result: DemoResult) -> str:
+    comparison = result.comparison
     slow = comparison.exhaustive.seconds
     rows = [("exhaustive", "", slow)]
     rows += [
@@ -119,13 +119,13 @@ def _engines(outcome: Outcome) -> str:
     )
     verdict = (
         "NumPy in float64, which shares no code with the engines, found no better neighbour for "
-        f"any of the {outcome.queries:,} queries."
-        if outcome.missed == 0
-        else f"<strong>NumPy found a better neighbour for {outcome.missed:,} queries.</strong>"
+        f"any of the {result.queries:,} queries."
+        if result.missed == 0
+        else f"<strong>NumPy found a better neighbour for {result.missed:,} queries.</strong>"
     )
     return (
         "<h2>The same answers, faster</h2>\n"
-        f"<p>All engines returned the same ids and the same score bits for all {outcome.queries:,} "
+        f"<p>All engines returned the same ids and the same score bits for all {result.queries:,} "
         f"queries (k={K}); the demo stops otherwise. {verdict}</p>\n"
         '<div class="table"><table><thead><tr><th>engine</th><th>reach phase 2</th>'
         "<th>&micro;s per query</th><th>times exhaustive</th></tr></thead>"
@@ -136,8 +136,8 @@ def _engines(outcome: Outcome) -> str:
     )
 
 
-def _certificate(outcome: Outcome) -> str:
-    record = outcome.certificate
+def _certificate(result: DemoResult) -> str:
+    record = result.certificate
     proof = "exact" if record.exact else f"within {record.gap:.3g} of exact"
     facts = (
         (f"score of neighbour {K}", f"{record.kth_score:.12f}"),
@@ -154,28 +154,28 @@ def _certificate(outcome: Outcome) -> str:
     )
 
 
-def _quality(outcome: Outcome) -> str:
+def _quality(result: DemoResult) -> str:
     rows = "".join(
         f'<tr><td><span class="key key{number}"></span>{escape(quality.name)}</td>'
         f"<td>{quality.fpr95:.4f}</td><td>{quality.low:.4f}&ndash;{quality.high:.4f}</td>"
         f"<td>{quality.right:.1%}</td></tr>"
-        for number, quality in enumerate(outcome.qualities)
+        for number, quality in enumerate(result.qualities)
     )
     return (
         "<h2>How good the descriptor is</h2>\n"
-        f"<p>{outcome.pairs:,} pairs of patches, half of them of the same point. FPR@95 is the "
+        f"<p>{result.pairs:,} pairs of patches, half of them of the same point. FPR@95 is the "
         "share of non-matching pairs that are accepted when 95% of the matching ones are.</p>\n"
-        f"{draw_roc(outcome.qualities)}\n"
+        f"{draw_roc(result.qualities)}\n"
         '<div class="table"><table><thead><tr><th>descriptor</th><th>FPR@95</th>'
         "<th>95% interval</th><th>own point first</th></tr></thead>"
         f"<tbody>{rows}</tbody></table></div>\n"
     )
 
 
-def _footer(outcome: Outcome) -> str:
-    model = outcome.model
+def _footer(result: DemoResult) -> str:
+    model = result.model
     norm = "" if model.major is None else f", K={model.major}, alpha={model.alpha:g}"
-    steps = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in outcome.seconds.items())
+    steps = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in result.seconds.items())
     return (
         f"<footer><p>Model {escape(model.name)}{norm}. {escape(steps)}.</p>\n"
         f"<p>hiernorm {version('hiernorm')}, {isa()}, NumPy {np.__version__}, "

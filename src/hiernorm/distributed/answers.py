@@ -1,4 +1,4 @@
-"""Merging the answers of shards, and certificates that say what is missing."""
+"""Merged answers of shards, and certificates that name the shards that did not answer."""
 
 from __future__ import annotations
 
@@ -8,37 +8,38 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from hiernorm._deprecation import renamed_names
+from hiernorm.array_types import BoolArray, Float64Array, Int64Array
 from hiernorm.certificate import Certificate
 from hiernorm.distributed.placement import shard_of
 from hiernorm.hits import Hits
-from hiernorm.reference import Float64Array, Int64Array
 
 
 @dataclass(frozen=True)
-class Missing:
-    """The shards that an answer was given without.
+class MissingShards:
+    """The shards that did not contribute to an answer.
 
     Attributes
     ----------
     shards
         Their numbers, ascending.
     of
-        How many shards there are: the ids that were not searched are those with
-        ``shard_of(id, of)`` among ``shards``.
+        The number of all shards: the ids that were not searched are those with ``shard_of(id, of)``
+        among ``shards``.
     entries
-        How many entries they hold.
+        The number of entries in the missing shards.
     """
 
     shards: tuple[int, ...]
     of: int
     entries: int
 
-    def holds(self, ids: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+    def holds(self, ids: npt.ArrayLike) -> BoolArray:
         """Which of ``ids`` belong to a missing shard.
 
         Examples
         --------
-        >>> Missing(shards=(2,), of=3, entries=10).holds([0, 1, 2, 3]).tolist()
+        >>> MissingShards(shards=(2,), of=3, entries=10).holds([0, 1, 2, 3]).tolist()
         [False, True, False, False]
         """
         return np.isin(shard_of(ids, self.of), self.shards)
@@ -53,7 +54,7 @@ class ShardedCertificate(Certificate):
 
     Attributes
     ----------
-    missing : Missing or None
+    missing : MissingShards or None
         What was not searched; then ``exact`` is False and ``gap`` infinite for every query.
     """
 
@@ -66,7 +67,7 @@ class ShardedCertificate(Certificate):
         kth_score: Float64Array,
         skipped_bound: Float64Array,
         digest: Callable[[], str],
-        missing: Missing | None,
+        missing: MissingShards | None,
     ) -> None:
         if missing is not None:  # an entry that was not searched may have any score
             skipped_bound = np.full_like(skipped_bound, np.inf)
@@ -75,13 +76,13 @@ class ShardedCertificate(Certificate):
 
 
 class ShardedHits(Hits):
-    """Hits with the certificate of all shards, and where the time went.
+    """Hits with the certificate of all shards and the time of each step.
 
     Attributes
     ----------
     seconds : dict of str to float
-        ``total`` as the caller saw it; ``shards``, the time of the slowest shard of every wave;
-        ``merge``; what is left of the total is Ray and the network.
+        ``total``: the whole call; ``shards``: the slowest shard of every wave; ``merge``. The rest
+        of the total is Ray and the network.
     """
 
     __slots__ = ("_whole", "seconds")
@@ -139,3 +140,6 @@ def merge_ranges(
     offsets = np.zeros(queries + 1, np.int64)
     np.cumsum(np.bincount(query, minlength=queries), out=offsets[1:])
     return offsets, ids[order], scores[order]
+
+
+__getattr__ = renamed_names(__name__, {"Missing": "hiernorm.distributed.answers:MissingShards"})

@@ -6,20 +6,20 @@ from pathlib import Path
 
 from hiernorm.arrays import as_count
 from hiernorm.distributed.manifest import MANIFEST, ShardsManifest, pin_of, shard_name
-from hiernorm.distributed.parts import STAGING
+from hiernorm.distributed.staging import STAGING
 from hiernorm.storage.lock import LOCK, WriterLock
 from hiernorm.storage.manifest import MANIFEST as SHARD_MANIFEST
 from hiernorm.storage.manifest import Manifest, Parameters, read_manifest
-from hiernorm.storage.writing import create_folder
+from hiernorm.storage.writer import create_folder
 
-MOST_SHARDS = 99_999
+MAX_SHARDS = 99_999
 
 
 def create_shards(
     folder: Path, dim: int, shards: int, major: int | None, alpha: float | None, metric: str
 ) -> ShardsManifest:
-    """Make an empty database; what an interrupted call has left is no reason to refuse."""
-    count = as_count("shards", shards, most=MOST_SHARDS)
+    """Make an empty database; also in a folder where an interrupted call left files."""
+    count = as_count("shards", shards, most=MAX_SHARDS)
     parameters = Parameters(dim, major, None if alpha is None else float(alpha), metric)
     parameters.settings()
     folder.mkdir(parents=True, exist_ok=True)
@@ -39,7 +39,7 @@ def create_shards(
 
 
 def prepare_folders(folder: Path, parameters: Parameters, shards: int) -> list[Manifest]:
-    """Make those folders of shards that are not there yet; the manifests of all."""
+    """Make the folders of shards that do not exist yet; returns the manifests of all shards."""
     names = [shard_name(shard) for shard in range(shards)]
     allowed = {LOCK, STAGING, f"{MANIFEST}.new", *names}
     strangers = sorted(entry.name for entry in folder.iterdir() if entry.name not in allowed)

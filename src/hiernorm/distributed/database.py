@@ -12,26 +12,26 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from hiernorm import _core
+from hiernorm.array_types import Float32Array, Int64Array
 from hiernorm.arrays import as_count, as_ids, as_rows
+from hiernorm.distributed.actor_pool import ActorPool
 from hiernorm.distributed.answers import ShardedHits
-from hiernorm.distributed.changes import Changes
 from hiernorm.distributed.creation import create_shards
-from hiernorm.distributed.crew import Crew
+from hiernorm.distributed.fan_out import QueryFanOut, ShardQuery
+from hiernorm.distributed.location import Location
 from hiernorm.distributed.manifest import ShardsManifest
-from hiernorm.distributed.places import Place
-from hiernorm.distributed.queries import Asker, Terms
-from hiernorm.distributed.reading import Reader
+from hiernorm.distributed.reader import ShardedReader
 from hiernorm.distributed.server import ShardSpec
 from hiernorm.distributed.session import connect
-from hiernorm.hits import RangeHits, Verification
-from hiernorm.index import MOST_HITS
-from hiernorm.reference import Float32Array, Int64Array
-from hiernorm.storage.insertion import Report
+from hiernorm.distributed.writer import ShardedWriter
+from hiernorm.hits import RangeHits
+from hiernorm.index import MAX_HITS
+from hiernorm.progress import ProgressCallback
 from hiernorm.storage.selection import Where
+from hiernorm.verification import Verification
 
 SHARD_LOCK_SECONDS = 60.0
-"""That an actor waits for one that is about to die and still holds the lock of its shard."""
+"""How long an actor waits for a dying one that still holds the lock of its shard."""
 
 T = TypeVar("T")
 
@@ -41,9 +41,9 @@ class ShardedDatabase:
 
     Answers have the ids and the score bits of :meth:`hiernorm.Index.search` on the same entries,
     whatever the number of shards. A change is one generation of the whole: durable when its method
-    returns, there as a whole or not at all. One process changes it at a time, any number read;
-    each stays on the generation it opened until :meth:`refresh` (or until an actor that died finds
-    newer files only: then the whole moves on, never a part of it).
+    returns, applied as a whole or not at all. One process writes at a time, any number read. A
+    reader stays on the generation it opened until :meth:`refresh`. If an actor is restarted and the
+    files of that generation are gone, all shards move on to the newest one together.
 
     Use :meth:`create` or :meth:`open`, and :meth:`close` (or ``with``) to end the actors. Safe to
     use from many threads.
@@ -60,7 +60,7 @@ class ShardedDatabase:
 
     def __init__(
         self,
-        place: Place,
+        location: Location,
         ray: Any,
         *,
         local: str | os.PathLike[str] | None,
@@ -71,27 +71,29 @@ class ShardedDatabase:
         lock_timeout: float,
         actor_options: Mapping[str, Any],
     ) -> None:
-        manifest = place.read_shards()
+        manifest = location.read_manifest()
         settings = manifest.parameters.settings(as_count("threads", threads))
-        if place.is_remote and local is None:
-            raise ValueError(f"{place.name} is not a folder: give local=, for copies on the nodes")
+        if location.is_remote and local is None:
+            raise ValueError(
+                f"{location.name} is not a folder: give local=, for copies on the nodes"
+            )
         copies = None if local is None else os.fspath(local)
         specs = [
-            ShardSpec(place.name, shard, manifest.shards, copies, threads, SHARD_LOCK_SECONDS)
+            ShardSpec(location.name, shard, manifest.shards, copies, threads, SHARD_LOCK_SECONDS)
             for shard in range(manifest.shards)
         ]
-        self._place = place
+        self._location = location
         self._settings = settings
         self._deadline = _positive("deadline", deadline)
         self._change_deadline = _positive("change_deadline", change_deadline)
         self._lock_timeout = lock_timeout
-        self._like = _core.Index(
-            settings.dim, settings.metric, "cascade", float(settings.alpha or 0.0), settings.cells
+        self._like = settings.make_core()
+        self._actor_pool = ActorPool(ray, specs, as_count("in_flight", in_flight), actor_options)
+        self._reader = ShardedReader(
+            location, self._actor_pool, QueryFanOut(ray, self._actor_pool, in_flight), settings
         )
-        self._crew = Crew(ray, specs, as_count("in_flight", in_flight), actor_options)
-        self._reader = Reader(place, self._crew, Asker(ray, self._crew, in_flight), settings)
-        self._changes = Changes(place, self._crew, self._like, self._change_deadline)
-        self._turn = threading.Lock()
+        self._writer = ShardedWriter(location, self._actor_pool, self._like, self._change_deadline)
+        self._change_lock = threading.Lock()
 
     @classmethod
     def create(
@@ -114,11 +116,11 @@ class ShardedDatabase:
         dim, major, alpha, metric
             As for :meth:`hiernorm.Database.create`.
         shards
-            How many; it never changes.
+            The number of shards; it never changes.
         options
             As for :meth:`open`.
         """
-        create_shards(Place(path).folder, dim, shards, major, alpha, metric)
+        create_shards(Location(path).folder, dim, shards, major, alpha, metric)
         return cls.open(path, **options)
 
     @classmethod
@@ -142,14 +144,14 @@ class ShardedDatabase:
         path
             A folder that all nodes see, or a URI that pyarrow reads (``s3://...``; searched only).
         address
-            Of the Ray cluster; by default the one this process is connected to, RAY_ADDRESS, or a
-            local Ray started on the fly.
+            The address of the Ray cluster. By default the one this process is connected to, then
+            RAY_ADDRESS, then a local Ray that is started for this process.
         local
             A folder on every node's own disk: actors copy their shard there and map the copy.
         threads
-            Of every actor.
+            Threads of every actor.
         in_flight
-            The most calls that are on their way to a shard at a time; others wait here.
+            Maximum number of concurrent calls to a shard; further calls wait.
         deadline
             Seconds after which a query names the shards that did not answer.
         change_deadline
@@ -157,17 +159,17 @@ class ShardedDatabase:
         lock_timeout
             Seconds that a change waits for another writer before it gives up.
         actor_options
-            Of Ray, such as ``{"num_cpus": 4}``; actors need no resources by default and are
-            spread over the nodes.
+            Options of the Ray actors, such as ``{"num_cpus": 4}``. By default actors reserve no
+            resources and are spread over the nodes.
 
         Raises
         ------
         hiernorm.DatabaseError
-            If there is none, or its manifest is damaged. Damage of a shard is an error of the
-            first query.
+            If there is no database, or its manifest is damaged. Damage of a shard is reported by
+            the first query.
         """
         return cls(
-            Place(path),
+            Location(path),
             connect(address),
             local=local,
             threads=threads,
@@ -191,12 +193,12 @@ class ShardedDatabase:
 
     def close(self) -> None:
         """End the actors; the database stays as it is."""
-        self._crew.close()
+        self._actor_pool.close()
 
     @property
     def path(self) -> str:
         """The folder or URI."""
-        return self._place.name
+        return self._location.name
 
     @property
     def dim(self) -> int:
@@ -210,12 +212,12 @@ class ShardedDatabase:
 
     @property
     def shards(self) -> int:
-        """How many."""
+        """The number of shards."""
         return self._reader.manifest.shards
 
     @property
     def generation(self) -> int:
-        """How many changes led to what this reader sees."""
+        """The number of changes that led to what this reader sees."""
         return self._reader.manifest.generation
 
     def __len__(self) -> int:
@@ -230,7 +232,7 @@ class ShardedDatabase:
     @property
     def ids(self) -> Int64Array:
         """All ids ``(n,)`` in ascending order."""
-        return self._read(lambda view: self._reader.ids(view, self._deadline))
+        return self._read(lambda manifest: self._reader.ids(manifest, self._deadline))
 
     @property
     def digest(self) -> str:
@@ -241,33 +243,13 @@ class ShardedDatabase:
         return self._read(self._reader.digest)
 
     def info(self) -> dict[str, Any]:
-        """What there is, in numbers: for people and for JSON."""
-
-        def gather(view: ShardsManifest) -> dict[str, Any]:
-            found = self._reader.call_all(view, "info", self._deadline)
-            return {
-                "path": self.path,
-                "dim": self.dim,
-                "major": self._settings.major,
-                "alpha": self._settings.alpha,
-                "metric": self.metric,
-                "generation": view.generation,
-                "shards": view.shards,
-                "entries": view.entries,
-                "smallest_shard": min(pin.entries for pin in view.pins),
-                "largest_shard": max(pin.entries for pin in view.pins),
-                **{
-                    name: sum(info[name] for info in found.values())
-                    for name in ("deleted", "segments", "bytes")
-                },
-            }
-
-        return self._read(gather)
+        """The parameters of the database and the sizes of its shards, ready for JSON."""
+        return self._read(lambda manifest: self._reader.info(manifest, self._deadline))
 
     # Changes: each is one generation.
 
     def add(
-        self, x: Any, ids: npt.ArrayLike | None = None, *, progress: Report | None = None
+        self, x: Any, ids: npt.ArrayLike | None = None, *, progress: ProgressCallback | None = None
     ) -> int:
         """Add vectors; all of them, or none: as :meth:`hiernorm.Database.add`.
 
@@ -277,34 +259,39 @@ class ShardedDatabase:
         return self._insert(x, ids, progress, replacing=False)
 
     def upsert(
-        self, x: Any, ids: npt.ArrayLike | None = None, *, progress: Report | None = None
+        self, x: Any, ids: npt.ArrayLike | None = None, *, progress: ProgressCallback | None = None
     ) -> int:
-        """Add vectors, replacing those whose ids are there already; as :meth:`add` otherwise."""
+        """Add vectors, replacing entries with the same ids; parameters as for :meth:`add`."""
         return self._insert(x, ids, progress, replacing=True)
 
     def _insert(
-        self, x: Any, ids: npt.ArrayLike | None, progress: Report | None, *, replacing: bool
+        self,
+        x: Any,
+        ids: npt.ArrayLike | None,
+        progress: ProgressCallback | None,
+        *,
+        replacing: bool,
     ) -> int:
-        with self._turn, self._changes.begin(self._lock_timeout) as base:
-            count, self._reader.manifest = self._changes.insert(
+        with self._change_lock, self._writer.begin(self._lock_timeout) as base:
+            count, self._reader.manifest = self._writer.insert(
                 base, x, ids, progress, replacing=replacing
             )
             return count
 
     def delete(self, ids: npt.ArrayLike, *, ignore_missing: bool = False) -> None:
         """Delete entries; KeyError names the first id that is not there, unless ignored."""
-        with self._turn, self._changes.begin(self._lock_timeout) as base:
-            self._reader.manifest = self._changes.delete(base, as_ids(ids), ignore_missing)
+        with self._change_lock, self._writer.begin(self._lock_timeout) as base:
+            self._reader.manifest = self._writer.delete(base, as_ids(ids), ignore_missing)
 
     def compact(self) -> None:
-        """Write the live entries of every shard anew, in as few segments as possible."""
-        with self._turn, self._changes.begin(self._lock_timeout) as base:
-            self._reader.manifest = self._changes.compact(base)
+        """Rewrite the live entries of every shard in as few segments as possible."""
+        with self._change_lock, self._writer.begin(self._lock_timeout) as base:
+            self._reader.manifest = self._writer.compact(base)
 
     # Reading.
 
     def refresh(self) -> bool:
-        """Move on to the newest generation; whether there was a newer one."""
+        """Move on to the newest generation; returns whether there was a newer one."""
         return self._reader.refresh()
 
     def search(
@@ -334,29 +321,31 @@ class ShardedDatabase:
             Whether shards that did not answer in time may be left out: the certificate then says
             ``exact=False`` and ``missing``. By default that is an error.
         batch_size
-            How many queries travel together.
+            How many queries are sent to a shard in one call.
         wave
-            How many shards are asked at a time; the k-th score so far prunes the search of the
-            next ones. By default all of up to 4 shards; of more, a quarter, then the rest. The
-            answers do not depend on it.
+            How many shards search at the same time; the k-th score so far prunes the search of the
+            next ones. By default up to 4 shards search at once; of more, a quarter searches first,
+            then the rest. The answers do not depend on it.
 
         Raises
         ------
         hiernorm.distributed.ShardsMissingError
             Naming the shards that did not answer in time.
         """
-        count = as_count("k", k, most=MOST_HITS)
+        count = as_count("k", k, most=MAX_HITS)
         self._settings.checked_beta(beta)
         queries = self._checked(q)
         size = None if batch_size is None else as_count("batch_size", batch_size)
         group = None if wave is None else as_count("wave", wave)
-        until, seconds = self._until(deadline)
+        until, timeout = self._until(deadline)
 
-        def ask(view: ShardsManifest) -> ShardedHits:
-            terms = Terms(view, where, until, seconds, allow_partial, count, beta, 0.0, group)
-            return self._reader.search(terms, queries, size)
+        def search(manifest: ShardsManifest) -> ShardedHits:
+            shard_query = ShardQuery(
+                manifest, where, until, timeout, allow_partial, count, beta, wave=group
+            )
+            return self._reader.search(shard_query, queries, size)
 
-        return self._reader.read(ask, until)
+        return self._reader.read(search, until)
 
     def range(
         self,
@@ -371,28 +360,24 @@ class ShardedDatabase:
         queries = self._checked(q)
         if not np.isfinite(threshold):
             raise ValueError(f"threshold must be finite, got {threshold}")
-        until, seconds = self._until(deadline)
+        until, timeout = self._until(deadline)
 
-        def ask(view: ShardsManifest) -> RangeHits:
-            terms = Terms(view, where, until, seconds, allow_partial, threshold=float(threshold))
-            return self._reader.range(terms, queries)
+        def search(manifest: ShardsManifest) -> RangeHits:
+            shard_query = ShardQuery(
+                manifest, where, until, timeout, allow_partial, threshold=float(threshold)
+            )
+            return self._reader.range(shard_query, queries)
 
-        return self._reader.read(ask, until)
+        return self._reader.read(search, until)
 
     def reconstruct(self, ids: npt.ArrayLike) -> Float32Array:
         """The vectors of ``ids``: ``(n, d)`` float32, as they were added; KeyError without one."""
         wanted = as_ids(ids)
-        return self._read(lambda view: self._reader.rows(view, wanted, self._deadline))
+        return self._read(lambda manifest: self._reader.rows(manifest, wanted, self._deadline))
 
     def verify(self) -> Verification:
-        """Read everything on every node and say what is not as it was written."""
-
-        def gather(view: ShardsManifest) -> Verification:
-            found = self._reader.call_all(view, "verify", self._change_deadline)
-            lines = [f"shard {s}: {line}" for s in sorted(found) for line in found[s]]
-            return Verification(lines)
-
-        return self._read(gather)
+        """Read all files on every node and list what is damaged."""
+        return self._read(lambda manifest: self._reader.verify(manifest, self._change_deadline))
 
     def _checked(self, q: npt.ArrayLike) -> Float32Array:
         queries = as_rows("queries", q, self.dim)

@@ -1,4 +1,4 @@
-"""What can be wrong with shards."""
+"""Errors of sharded databases."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hiernorm.storage.errors import DatabaseError
 
 
 class ShardsMissingError(DatabaseError):
-    """Shards did not answer in time; ``shards`` names them, nothing partial was returned."""
+    """Some shards, named by ``shards``, did not answer in time; nothing was returned."""
 
     def __init__(self, reasons: Mapping[int, str], of: int, seconds: float) -> None:
         self.shards = tuple(sorted(reasons))
@@ -21,5 +21,5 @@ class ShardsMissingError(DatabaseError):
         )
 
 
-class MovedOnError(DatabaseError):
-    """A shard no longer has the generation that was asked for; there is a newer one."""
+class StaleGenerationError(DatabaseError):
+    """A shard has only newer generations than the one that was asked for."""

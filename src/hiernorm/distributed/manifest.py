@@ -1,4 +1,4 @@
-"""The manifest of the whole: which generation of each shard is the database."""
+"""The manifest of a sharded database: the generation of each shard that belongs to it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from hiernorm import _files
 from hiernorm.distributed.placement import NAME
-from hiernorm.storage import files
 from hiernorm.storage.errors import DamagedError, FormatVersionError, NotADatabaseError
 from hiernorm.storage.manifest import Manifest, Parameters, digest_members
 
@@ -37,19 +37,19 @@ class ShardsManifest:
 
     @property
     def shards(self) -> int:
-        """How many."""
+        """The number of shards."""
         return len(self.pins)
 
     @property
     def entries(self) -> int:
-        """Of all shards."""
+        """The number of entries in all shards."""
         return sum(pin.entries for pin in self.pins)
 
     def write(self, folder: Path) -> None:
-        """Make this the generation that the next reader opens: the moment a change happens."""
+        """Make this the generation that the next reader opens; this commits a change."""
         members = {"format": FORMAT, "version": VERSION, "placement": NAME, **asdict(self)}
         members["sha256"] = digest_members(json.loads(json.dumps(members)))
-        files.replace_file(folder / MANIFEST, (json.dumps(members, indent=1) + "\n").encode())
+        _files.replace_file(folder / MANIFEST, (json.dumps(members, indent=1) + "\n").encode())
 
 
 def pin_of(manifest: Manifest) -> Pin:
@@ -60,11 +60,11 @@ def pin_of(manifest: Manifest) -> Pin:
 
 
 def shard_name(shard: int) -> str:
-    """The folder of a shard."""
+    """The name of the folder of a shard."""
     return f"shard-{shard:05d}"
 
 
-def parse_shards(data: bytes, where: str) -> ShardsManifest:
+def parse_shards_manifest(data: bytes, where: str) -> ShardsManifest:
     """The manifest in ``data``, read from ``where``."""
     try:
         members: dict[str, Any] = json.loads(data.decode("utf-8"))

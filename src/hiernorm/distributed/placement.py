@@ -5,18 +5,18 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from hiernorm.array_types import Int64Array
 from hiernorm.arrays import as_count, as_ids
-from hiernorm.reference import Int64Array
 
 NAME = "splitmix64"
-"""Of the hash, in manifests."""
+"""The name of the hash in manifests."""
 
 
 def shard_of(ids: npt.ArrayLike, shards: int) -> Int64Array:
     """The shard ``0 ... shards - 1`` of every id ``(n,)``.
 
-    The finaliser of splitmix64 on the id's 64 bits, modulo the number of shards: ids in a row, or
-    all even ones, spread evenly all the same.
+    The finaliser of splitmix64 on the id's 64 bits, modulo the number of shards: consecutive ids
+    and even ids also spread evenly.
 
     Examples
     --------
@@ -31,7 +31,7 @@ def shard_of(ids: npt.ArrayLike, shards: int) -> Int64Array:
 
 
 def split_by_shard(ids: Int64Array, shards: int) -> dict[int, Int64Array]:
-    """Where in ``ids`` the ids of each shard are, in the order given; shards without any left out.
+    """The positions in ``ids`` of the ids of each shard, in ascending order; no empty shards.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What an actor does: it maps the files of one shard, searches, changes and checks them."""
+"""The shard server, which runs in an actor: it searches, changes and checks one shard."""
 
 from __future__ import annotations
 
@@ -12,30 +12,29 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
+from hiernorm.array_types import BoolArray, Float32Array, Float64Array, Int64Array
 from hiernorm.certificate import STEPS
-from hiernorm.distributed.errors import MovedOnError
+from hiernorm.distributed.errors import StaleGenerationError
+from hiernorm.distributed.location import Location, copy_shard
 from hiernorm.distributed.manifest import Pin, shard_name
-from hiernorm.distributed.parts import read_parts
 from hiernorm.distributed.placement import shard_of
-from hiernorm.distributed.places import Place, copy_shard
 from hiernorm.distributed.shard import Shard
+from hiernorm.distributed.staging import read_parts
 from hiernorm.hits import Hits
-from hiernorm.reference import Float32Array, Float64Array, Int64Array
 from hiernorm.storage.selection import Where
 
-GENERATIONS = 2
-"""That stay open: queries of the one before may be on their way when a change arrives."""
+OPEN_GENERATIONS = 2
+"""Generations that stay open: when a change arrives, queries of the one before may still come."""
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class ShardSpec:
-    """Which shard it is and how it is opened."""
+    """Which shard to serve, and how to open it."""
 
-    place: str
+    location: str
     shard: int
     shards: int
     local: str | None
@@ -44,8 +43,8 @@ class ShardSpec:
 
 
 @dataclass(frozen=True)
-class Found:
-    """The answer of one shard to a batch of queries, and the seconds it took to search."""
+class ShardResult:
+    """The answer of one shard to a batch of queries, and the seconds that the search took."""
 
     ids: Int64Array
     scores: Float64Array
@@ -57,10 +56,10 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Change:
-    """What is to happen to a shard: ``insert``, ``upsert``, ``delete`` or ``compact``.
+class ShardChange:
+    """A change of one shard, of a ``kind``: ``insert``, ``upsert``, ``delete`` or ``compact``.
 
-    Entries come as arrays, or as ``names`` of parts in ``folder``.
+    Entries come as arrays, or as ``names`` of part files in ``folder``.
     """
 
     kind: str
@@ -71,15 +70,15 @@ class Change:
 
 
 class ShardServer:
-    """One shard, for callers that say which generation they mean.
+    """Serves one shard to callers that name the generation they want.
 
-    Opens nothing before it is asked: an error of the disk is an answer, not a dead actor; and an
-    actor that was restarted needs to be told nothing.
+    It opens files with the first call: a disk error is then an answer, not a dead actor, and a
+    restarted actor needs no further set-up.
     """
 
     def __init__(self, spec: ShardSpec) -> None:
         self._spec = spec
-        self._place = Place(spec.place)
+        self._location = Location(spec.location)
         self._name = shard_name(spec.shard)
         self._open: OrderedDict[str, Shard] = OrderedDict()
         self._turn = threading.Lock()
@@ -94,7 +93,7 @@ class ShardServer:
         known: tuple[Int64Array, Float64Array] | None,
         where: Where | None,
         beta: float | None,
-    ) -> Found:
+    ) -> ShardResult:
         """The k best entries of each query, of this shard and of those ``known`` already."""
         start = time.perf_counter()
         hits = self._at(pin).search(
@@ -108,11 +107,11 @@ class ShardServer:
         proof = hits.certificate
         seconds = time.perf_counter() - start
         work = np.stack([proof.work[step] for step in STEPS], axis=1)
-        return Found(hits.ids, hits.scores, work, proof.skipped_bound, proof.entries, seconds)
+        return ShardResult(hits.ids, hits.scores, work, proof.skipped_bound, proof.entries, seconds)
 
     def range(
         self, pin: Pin, queries: Float32Array, threshold: float, where: Where | None
-    ) -> Found:
+    ) -> ShardResult:
         """Every entry of this shard with score >= threshold."""
         start = time.perf_counter()
         shard = self._at(pin)
@@ -121,14 +120,14 @@ class ShardServer:
         seconds = time.perf_counter() - start
         work = np.stack([proof.work[step] for step in STEPS], axis=1)
         bound = proof.skipped_bound
-        return Found(hits.ids, hits.scores, work, bound, proof.entries, seconds, hits.offsets)
+        return ShardResult(hits.ids, hits.scores, work, bound, proof.entries, seconds, hits.offsets)
 
     def ids(self, pin: Pin) -> Int64Array:
         """All ids in ascending order."""
         return self._at(pin).ids
 
-    def holds(self, pin: Pin, ids: Int64Array) -> npt.NDArray[np.bool_]:
-        """Which of ``ids`` are here."""
+    def holds(self, pin: Pin, ids: Int64Array) -> BoolArray:
+        """Which of ``ids`` are in the shard."""
         return self._at(pin).holds(ids)
 
     def reconstruct(self, pin: Pin, ids: Int64Array) -> Float32Array:
@@ -136,11 +135,11 @@ class ShardServer:
         return self._at(pin).reconstruct(ids)
 
     def info(self, pin: Pin) -> dict[str, Any]:
-        """What there is, in numbers, and which process answers for it."""
+        """The parameters and sizes of the shard, and the process that serves it."""
         return {**self._at(pin).info(), "process": os.getpid()}
 
     def verify(self, pin: Pin) -> list[str]:
-        """Read everything; what is not as it was written, or in the wrong shard."""
+        """Read all files; what is damaged, and ids that belong to another shard."""
         shard = self._at(pin)
         found = list(shard.verify().differences)
         spec = self._spec
@@ -151,10 +150,10 @@ class ShardServer:
 
     # Changing: see `shard`.
 
-    def prepare(self, pin: Pin, change: Change) -> Pin:
+    def prepare(self, pin: Pin, change: ShardChange) -> Pin:
         """Write the generation that a change of ``pin`` leads to."""
         with self._turn:
-            shard = self._writable().settle(pin)
+            shard = self._writable().resolve(pin)
             if change.kind == "delete":
                 shard.delete(change.ids if change.ids is not None else [], ignore_missing=True)
             elif change.kind == "compact":
@@ -168,10 +167,10 @@ class ShardServer:
             self._keep_if_read(shard)
             return shard.pin
 
-    def settle(self, pin: Pin) -> None:
-        """Publish what was prepared if it is ``pin``, and remove it if not."""
+    def resolve(self, pin: Pin) -> None:
+        """Publish the prepared generation if it is ``pin``, else remove it."""
         with self._turn:
-            self._keep_if_read(self._writable().settle(pin))
+            self._keep_if_read(self._writable().resolve(pin))
 
     # Generations.
 
@@ -179,14 +178,14 @@ class ShardServer:
         with self._turn:
             shard = self._open.get(pin.sha256)
             if shard is None:
-                shard = _again(MovedOnError, lambda: self._shard(pin).at(pin))
+                shard = _retry_once(StaleGenerationError, lambda: self._shard(pin).at(pin))
                 self._keep(shard)
             return shard
 
     def _keep(self, shard: Shard) -> None:
         self._open[shard.pin.sha256] = shard
         self._open.move_to_end(shard.pin.sha256)
-        while len(self._open) > GENERATIONS:
+        while len(self._open) > OPEN_GENERATIONS:
             self._open.popitem(last=False)
 
     def _keep_if_read(self, shard: Shard) -> None:
@@ -194,29 +193,31 @@ class ShardServer:
             self._keep(shard)
 
     def _shard(self, pin: Pin) -> Shard:
-        """Some generation of the shard: where possible one that is open already."""
+        """The shard at any generation, if possible one that is open already."""
         local = self._spec.local
         if local is not None:
-            folder = copy_shard(self._place, self._name, pin.sha256, Path(local))
-        elif self._place.is_remote:
-            raise ValueError(f"{self._place.name} is not a folder: open it with local=, for copies")
+            folder = copy_shard(self._location, self._name, pin.sha256, Path(local))
+        elif self._location.is_remote:
+            raise ValueError(
+                f"{self._location.name} is not a folder: open it with local=, for copies"
+            )
         else:
-            folder = self._place.folder / self._name
+            folder = self._location.folder / self._name
         for shard in self._open.values():
             if shard.path == folder:
                 return shard
         return Shard(folder, self._spec.threads, self._spec.lock_timeout)
 
     def _writable(self) -> Shard:
-        folder = self._place.folder / self._name
+        folder = self._location.folder / self._name
         for shard in self._open.values():
             if shard.path == folder:
                 return shard
         return Shard(folder, self._spec.threads, self._spec.lock_timeout)
 
 
-def _again(error: type[Exception], act: Callable[[], T]) -> T:
-    """Try twice: a copy may have been brought to another generation before it was opened."""
+def _retry_once(error: type[Exception], act: Callable[[], T]) -> T:
+    """Try twice: a copy may have moved to another generation before it was opened."""
     try:
         return act()
     except error:

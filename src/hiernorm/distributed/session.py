@@ -1,4 +1,4 @@
-"""The Ray that shards run on: the one that is there, a cluster by its address, or a local one."""
+"""The connection to Ray: an existing one, a cluster by its address, or a new local Ray."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from hiernorm.extras import import_extra
 
 
 def connect(address: str | None = None) -> Any:
-    """The ray module, connected; a local Ray is started where there is no other.
+    """Connect to Ray, or start a local one; returns the ray module.
 
     Parameters
     ----------
     address
-        Of a cluster, as for ``ray.init``; by default RAY_ADDRESS, else a new local Ray, which ends
-        with this process. A process that is connected already stays so.
+        The address of a cluster, as for ``ray.init``. By default RAY_ADDRESS, else a new local Ray
+        that ends with this process. An existing connection is kept.
     """
     ray = import_extra("ray", extra="ray")
     if ray.is_initialized():
@@ -24,7 +24,7 @@ def connect(address: str | None = None) -> Any:
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": "warning"}
     if address == "local":
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-        # By default Ray's workers give way to every other process: not if somebody waits for them.
+        # Ray's workers have a low priority by default; here a caller waits for them.
         os.environ.setdefault("RAY_worker_niceness", "0")
         options["include_dashboard"] = False
     ray.init(address=address, **options)

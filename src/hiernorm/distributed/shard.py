@@ -1,8 +1,9 @@
-"""A shard: an ordinary database, at the generation that the manifest of the whole names.
+"""A shard: a database at the generation that the manifest of the sharded database names.
 
-A change of many shards has two steps: every shard *prepares* its next generation, which is written
-but not yet the shard's; then the manifest of the whole is replaced, and that is the change. A shard
-*settles* afterwards: what was prepared is published if the manifest names it, else removed.
+A change of many shards is a two-phase commit. Every shard *prepares* its next generation: it is
+written, but not yet published. Then the manifest of the sharded database is replaced, which commits
+the change. A shard *resolves* afterwards: it publishes what it prepared if the manifest names it,
+else removes it.
 """
 
 from __future__ import annotations
@@ -12,29 +13,29 @@ from pathlib import Path
 
 import numpy as np
 
-from hiernorm.distributed.errors import MovedOnError
+from hiernorm.array_types import Int64Array
+from hiernorm.distributed.errors import StaleGenerationError
 from hiernorm.distributed.manifest import Pin, pin_of
-from hiernorm.hits import Verification
-from hiernorm.reference import Int64Array
-from hiernorm.storage.checking import find_damage
 from hiernorm.storage.database import Database
 from hiernorm.storage.errors import DamagedError, NotADatabaseError
+from hiernorm.storage.integrity import find_damage
 from hiernorm.storage.lock import WriterLock
 from hiernorm.storage.manifest import MANIFEST, PREPARED, Manifest, read_manifest
 from hiernorm.storage.state import State, map_state
 from hiernorm.storage.transaction import Transaction, remove_leftovers
-from hiernorm.storage.writing import Writer
+from hiernorm.storage.writer import DatabaseWriter
+from hiernorm.verification import Verification
 
 ATTEMPTS = 3
-"""To read two manifests while a writer renames one to the other."""
+"""Attempts to read two manifests while a writer renames one to the other."""
 
 
 class Shard(Database):
-    """A database whose changes are prepared, and published when the whole has changed."""
+    """A database whose changes are prepared first, and published when all shards have changed."""
 
     def __init__(self, path: Path, threads: int | None, lock_timeout: float) -> None:
         super().__init__(path, threads, lock_timeout)
-        self._writer = Writer(path, lock_timeout, Transaction.prepare)
+        self._writer = DatabaseWriter(path, lock_timeout, Transaction.prepare)
         self._lock_timeout = lock_timeout
 
     @property
@@ -43,12 +44,12 @@ class Shard(Database):
         return pin_of(self._state.manifest)
 
     def at(self, pin: Pin) -> Shard:
-        """The shard at another generation; files that both have are mapped once.
+        """The shard at another generation; files of both generations are mapped once.
 
         Raises
         ------
         MovedOnError
-            If there are newer generations only.
+            If only newer generations exist.
         """
         for _ in range(ATTEMPTS):
             manifest = self._find(pin)
@@ -77,22 +78,24 @@ class Shard(Database):
                 return manifest
         return None
 
-    def _not_there(self, pin: Pin) -> MovedOnError | DamagedError:
+    def _not_there(self, pin: Pin) -> StaleGenerationError | DamagedError:
         published = read_manifest(self._path).generation
         if published > pin.generation:
-            return MovedOnError(f"{self._path} is at generation {published}, not {pin.generation}")
+            return StaleGenerationError(
+                f"{self._path} is at generation {published}, not {pin.generation}"
+            )
         return DamagedError(
             f"{self._path} has not the generation {pin.generation} that the manifest of the whole "
             "names: restore it from a copy"
         )
 
-    def settle(self, pin: Pin) -> Shard:
-        """Publish what was prepared if it is ``pin``, and remove it if not; the shard at ``pin``.
+    def resolve(self, pin: Pin) -> Shard:
+        """Publish the prepared generation if it is ``pin``, else remove it; the shard at ``pin``.
 
         Raises
         ------
         DamagedError
-            If the shard has no such generation, or somebody changed it by other means.
+            If the shard has no such generation, or was changed by other means.
         """
         with WriterLock(self._path, self._lock_timeout):
             manifest = self._find(pin)
@@ -112,7 +115,7 @@ class Shard(Database):
         """Read all files of this generation."""
         found = list(find_damage(self._path, self._like, self._state.manifest))
         if found and read_manifest(self._path).generation > self.generation:
-            raise self._not_there(self.pin)  # a writer removed them meanwhile
+            raise self._not_there(self.pin)  # a writer removed its files meanwhile
         return Verification(found)
 
     def holds(self, ids: Int64Array) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

@@ -1,1 +1,5 @@
-"""A local web page to look around in a collection of photos (extra ``explore``)."""
+"""A local web page that shows a collection of photos (extra ``explore``)."""
+
+from hiernorm._deprecation import rename_module
+
+rename_module("hiernorm.explore.answers", "hiernorm.explore.explorer")

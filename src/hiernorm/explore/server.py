@@ -1,4 +1,4 @@
-"""The explorer's server: a page, its data, nothing else, on this machine only."""
+"""The web server of the explorer: a page and its data, on this machine only."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from hiernorm.explore.answers import MOST_NEIGHBOURS, Explorer
+from hiernorm.explore.explorer import MAX_NEIGHBOURS, Explorer
 
 HOST = "127.0.0.1"
 PAGE = {
@@ -33,8 +33,8 @@ HEADERS = {
 def make_app(explorer: Explorer) -> Starlette:
     """The web application over a collection.
 
-    Hosts other than this machine's own names are refused: a page from elsewhere cannot ask it
-    through a name of its own.
+    Requests for other host names than those of this machine are refused, so that a foreign page
+    cannot reach it by DNS rebinding.
     """
 
     async def answer(make: Callable[[], Any], media_type: str | None = None) -> Response:
@@ -56,8 +56,8 @@ def make_app(explorer: Explorer) -> Starlette:
 
     async def neighbours(request: Request) -> Response:
         text = request.query_params.get("k", "12")
-        if not text.isdecimal() or not 1 <= int(text) <= MOST_NEIGHBOURS:
-            reason = f"k must be from 1 to {MOST_NEIGHBOURS}, got {text[:20]!r}"
+        if not text.isdecimal() or not 1 <= int(text) <= MAX_NEIGHBOURS:
+            reason = f"k must be from 1 to {MAX_NEIGHBOURS}, got {text[:20]!r}"
             return JSONResponse({"error": reason}, 400, HEADERS)
         others_only = request.query_params.get("others") == "1"
         return await answer(

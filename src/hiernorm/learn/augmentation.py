@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from hiernorm.array_types import UInt8Array
 from hiernorm.extras import import_extra
-from hiernorm.learn.bitmap import UInt8Array
 
 SHIFT, SIZE, TURN = 1.5, 1.1, np.pi / 20
 """Largest noise of a frame: pixels of 64, factor of the scale, radians."""

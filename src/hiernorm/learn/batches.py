@@ -9,9 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from hiernorm.array_types import Int64Array, UInt8Array
 from hiernorm.learn.augmentation import change_light, disturb_frames
-from hiernorm.learn.bitmap import UInt8Array
-from hiernorm.learn.pairs import Int64Array
 from hiernorm.learn.phototour import PhotoTour
 from hiernorm.learn.settings import Settings
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-UInt8Array = npt.NDArray[np.uint8]
+from hiernorm.array_types import UInt8Array
 
 HEADER_BYTES = 54
 GREY_WEIGHTS = np.array([0.114, 0.587, 0.299])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
+from hiernorm._files import write_atomically
 from hiernorm.extras import import_extra
 from hiernorm.learn.network import NORMS, PatchNetwork, make_network
 from hiernorm.models import available_models
@@ -30,21 +30,6 @@ DEFAULT = "hardnet"
 
 METADATA = "hiernorm"
 """The entry of a safetensors file's metadata that says what the network is, as JSON."""
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file so that it is there whole or not at all, even if the process dies."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with part.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
 
 
 def save_state(path: Path, state: dict[str, Any]) -> None:

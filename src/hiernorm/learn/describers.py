@@ -9,11 +9,11 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from hiernorm.array_types import Float32Array
 from hiernorm.extras import import_extra
 from hiernorm.learn.opencv import WINDOWS, describe_opencv
 from hiernorm.learn.sift import WINDOW, describe_sift
 from hiernorm.models import Model, available_models, load_model
-from hiernorm.reference import Float32Array
 from hiernorm.threads import thread_count
 
 CHUNK = 256

@@ -9,8 +9,9 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
+from hiernorm._files import write_atomically
 from hiernorm.extras import import_extra
-from hiernorm.learn.checkpoint import describe_network, write_atomically
+from hiernorm.learn.checkpoint import describe_network
 from hiernorm.learn.network import SIZE, PatchNetwork, make_network
 
 OPSET = 18

@@ -7,12 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from hiernorm.array_types import BoolArray, Float32Array, Float64Array
 from hiernorm.extras import import_extra
 from hiernorm.learn.pairs import Pairs
-from hiernorm.reference import Float32Array
-
-Float64Array = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 
 RECALL = 0.95
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hiernorm.array_types import Float32Array
 from hiernorm.extras import import_extra
-from hiernorm.reference import Float32Array
 
 BORDER = 32
 """Pixels by which a patch is continued on each side, since OpenCV drops keypoints near an edge."""

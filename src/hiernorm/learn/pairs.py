@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-Int64Array = npt.NDArray[np.int64]
+from hiernorm.array_types import Int64Array
 
 MOST_PAIRS = 50_000
 """Of each kind that :func:`make_pairs` makes; the largest official match files have as many."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from hiernorm.array_types import Float32Array
 from hiernorm.index import Index
-from hiernorm.reference import Float32Array
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hiernorm.learn.bitmap import UInt8Array, decode_bitmap
+from hiernorm.array_types import Int64Array, UInt8Array
+from hiernorm.learn.bitmap import decode_bitmap
 from hiernorm.learn.pairs import Pairs, make_pairs, parse_pairs
-
-Int64Array = npt.NDArray[np.int64]
 
 PATCH = 64
 """Pixels of a patch, each way."""

@@ -7,14 +7,13 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from hiernorm.array_types import Float64Array
 from hiernorm.learn.network import DIM, PatchNetwork
-
-Float64Array = npt.NDArray[np.float64]
 
 RIDGE = 3.0
 """Added to the variance within points, in units of its mean. Without it LDA prefers directions in
 which patches of a point hardly differ, whether or not points do: they carry a hundredth of the
-energy and generalise badly. Chosen on points held out; see docs/models.md."""
+energy and generalise badly. Chosen on points held out; see docs/notes/2026-11-models.md."""
 
 CHUNK = 1024
 """Patches described at a time."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from hiernorm.array_types import Float32Array
 from hiernorm.extras import import_extra
-from hiernorm.reference import Float32Array
 
 WINDOW = 48
 """Pixels that the descriptor covers of a patch's 64 by default."""

@@ -15,8 +15,9 @@ import numpy as np
 import torch
 from torch import nn
 
+from hiernorm._files import write_atomically
 from hiernorm.learn.batches import PatchSet
-from hiernorm.learn.checkpoint import save_weights, write_atomically
+from hiernorm.learn.checkpoint import save_weights
 from hiernorm.learn.development import DevelopmentScene, load_development
 from hiernorm.learn.network import PatchNetwork
 from hiernorm.learn.objective import Objective

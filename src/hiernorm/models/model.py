@@ -92,6 +92,8 @@ class Model:
         Of an index for the descriptors; None for a plain model.
     digest
         SHA-256 of the file: which model descriptors come from.
+    nbytes
+        Size of the file.
     """
 
     def __init__(self, content: bytes, name: str, *, threads: int | None = None) -> None:
@@ -110,6 +112,7 @@ class Model:
         if properties.get("norm") not in ("hn", "l2"):
             raise ValueError(f"{name} does not say its normalisation; it is no model of hiernorm")
         self.name = name
+        self.nbytes = len(content)
         self.digest = hashlib.sha256(content).hexdigest()
         self.norm: str = properties["norm"]
         self.major = int(properties["major"]) if self.norm == "hn" else None

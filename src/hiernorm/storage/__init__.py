@@ -1,24 +1,27 @@
-"""Descriptors on disk: immutable segments under one manifest that is replaced atomically.
+"""The database on disk: immutable segments under one manifest that is replaced atomically.
 
-======================  ==========================================================================
-file                    its job
-======================  ==========================================================================
-``database``            the public :class:`hiernorm.Database`
-``state``               what one generation looks like: its segments and their live entries
-``transaction``         from one generation to the next: all of it, or nothing
-``segment``             one mapped file of entries, ready to be searched
-``encoding``            entries to codes, codes to a segment file
-``manifest``            the one JSON file that says which files are the database
-``tensors``             safetensors files: written in parts, mapped without a copy
-``tombstones``          which entries of a segment are still alive
-``selection``           filters: from ids to masks that the scan applies
-``insertion``           adding and replacing: checked, gathered into segments
-``writing``             the writer: changes under the lock
-``sources``, ``spool``  vectors from arrays, iterators and files larger than memory
-``exporting``           entries out to files that other tools read
-``checking``            ``verify``: every digest and every promise between files
-``files``, ``lock``     write, fsync, rename; one writer at a time
-======================  ==========================================================================
+================  ================================================================================
+module            its job
+================  ================================================================================
+``database``      the public :class:`hiernorm.Database`
+``state``         one generation, opened: its segments and their live entries
+``search``        search of all segments of a state
+``selection``     filters: from ids to masks that the scan applies
+``writer``        changes under the lock; new folders
+``transaction``   from one generation to the next, as a whole or not at all
+``importer``      vectors of any source, checked and gathered into segments
+``sources``       arrays, iterators and files larger than memory
+``spill_buffer``  entries for a segment, in memory or in a file
+``encoding``      entries to codes, codes to a segment file
+``segment``       one mapped segment file, ready to be searched
+``tombstones``    which entries of a segment are deleted
+``manifest``      the JSON file that lists the files of the database
+``tensors``       safetensors files: written piece by piece, mapped without a copy
+``exporter``      entries to files that other tools read
+``integrity``     ``verify``: every digest, and every reference between files
+``lock``          one writer at a time
+``errors``        what can be wrong
+================  ================================================================================
 
-The format is described in ``docs/format.md``.
+The format is described in ``docs/reference/format.md``.
 """

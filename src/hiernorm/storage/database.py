@@ -10,34 +10,36 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hiernorm import _core
+from hiernorm.array_types import Float32Array, Int64Array
 from hiernorm.arrays import as_count, as_ids, as_rows
-from hiernorm.certificate import Certificate, digest_in_order
-from hiernorm.hits import Hits, RangeHits, Verification
-from hiernorm.index import MOST_HITS
-from hiernorm.reference import Float32Array, Int64Array
-from hiernorm.storage.checking import find_damage
-from hiernorm.storage.exporting import export_entries
-from hiernorm.storage.insertion import Report
+from hiernorm.certificate import digest_in_order
+from hiernorm.hits import Hits, RangeHits
+from hiernorm.index import MAX_HITS
+from hiernorm.progress import ProgressCallback
+from hiernorm.settings import EXACT
+from hiernorm.storage.exporter import export_entries
+from hiernorm.storage.integrity import find_damage
+from hiernorm.storage.search import search_range, search_state
 from hiernorm.storage.selection import Selection, Where, select
 from hiernorm.storage.state import State, open_state
-from hiernorm.storage.writing import Writer, create_folder, write_snapshot
+from hiernorm.storage.writer import DatabaseWriter, create_folder, write_snapshot
 from hiernorm.threads import thread_count
+from hiernorm.verification import Verification
 
 ENTRIES_AT_A_TIME = 4096
 
 
 class Database:
-    """Entries (id, vector) in a folder: durable, searched exactly, open at once at any size.
+    """Entries (id, vector) in a folder: durable, searched exactly, opened without reading it all.
 
-    The answer depends on the live entries alone: not on the order of operations, on segments or on
-    compaction; it has the bits of :meth:`hiernorm.Index.search` on the same entries.
+    The answer depends on the live entries only, not on the order of operations, on segments or on
+    compaction. It has the bits of :meth:`hiernorm.Index.search` on the same entries.
 
-    One process writes at a time, any number read. A reader stays on the generation it opened,
-    whatever a writer does, until :meth:`refresh`. Every change is durable when its method returns,
-    and is there as a whole or not at all.
+    One process writes at a time, any number read. A reader stays on the generation it opened until
+    :meth:`refresh`. Every change is durable when its method returns, and applied as a whole or not
+    at all.
 
-    Use :meth:`create` or :meth:`open`; the constructor is theirs.
+    Use :meth:`create` or :meth:`open`, not the constructor.
 
     Examples
     --------
@@ -55,7 +57,7 @@ class Database:
     def __init__(self, path: Path, threads: int | None, lock_timeout: float) -> None:
         thread_count(threads)
         self._path = path
-        self._writer = Writer(path, lock_timeout)
+        self._writer = DatabaseWriter(path, lock_timeout)
         self._settings = self._writer.settings(threads)
         self._like = self._writer.like
         self._state = open_state(path, self._like)
@@ -87,7 +89,7 @@ class Database:
         Raises
         ------
         FileExistsError
-            If there is something already.
+            If the folder is not empty.
         """
         create_folder(Path(path), dim, major, alpha, metric)
         return cls(Path(path), threads, lock_timeout)
@@ -105,8 +107,9 @@ class Database:
         Raises
         ------
         hiernorm.DatabaseError
-            If it is none, of another format version, or damaged. What is checked: the manifest with
-            its digest, and size and header of every file. :meth:`verify` reads everything.
+            If there is no database, or it is damaged or of another format version. Checked are the
+            manifest with its digest, and size and header of every file. :meth:`verify` reads
+            everything.
         """
         return cls(Path(path), threads, lock_timeout)
 
@@ -137,7 +140,7 @@ class Database:
 
     @property
     def generation(self) -> int:
-        """How many changes led to what this reader sees."""
+        """The number of changes that led to what this reader sees."""
         return self._state.manifest.generation
 
     @property
@@ -168,7 +171,7 @@ class Database:
         )
 
     def info(self) -> dict[str, Any]:
-        """What there is, in numbers: for people and for JSON."""
+        """The parameters and sizes of the database, ready for JSON."""
         state = self._state
         manifest = state.manifest
         records = [record.data for record in manifest.segments]
@@ -189,7 +192,7 @@ class Database:
     # Changes: each is one generation.
 
     def add(
-        self, x: Any, ids: npt.ArrayLike | None = None, *, progress: Report | None = None
+        self, x: Any, ids: npt.ArrayLike | None = None, *, progress: ProgressCallback | None = None
     ) -> int:
         """Add vectors; all of them, or none if one is not acceptable.
 
@@ -201,33 +204,33 @@ class Database:
             Files and iterators may be larger than memory. In files with names, vectors are called
             ``vectors`` (or are the only matrix) and ids ``ids``.
         ids
-            ``(n,)`` integers that are not in the database; by default those of the source, or the
-            numbers that follow the largest id there ever was.
+            ``(n,)`` integers that are not in the database. By default the ids of the source, or the
+            integers that follow the largest id ever used.
         progress
-            Called with the vectors taken in so far and how many there will be, or None.
+            Called with the number of vectors added so far and the total, or None if unknown.
 
         Returns
         -------
-        How many were added.
+        The number of vectors added.
 
         Raises
         ------
         ValueError
-            For NaN, infinity, a wrong number of dimensions, an id that is there already, or
+            For NaN, infinity, a wrong number of dimensions, an id that exists already, or
             (cosine) a zero vector.
         hiernorm.DatabaseError, OSError
-            If another process is writing, or the disk refuses. In all cases nothing has changed.
+            If another process is writing, or the disk fails. In all cases nothing has changed.
         """
         return self._insert(x, ids, progress, replace=False)
 
     def upsert(
-        self, x: Any, ids: npt.ArrayLike | None = None, *, progress: Report | None = None
+        self, x: Any, ids: npt.ArrayLike | None = None, *, progress: ProgressCallback | None = None
     ) -> int:
-        """Add vectors, replacing those whose ids are there already; as :meth:`add` otherwise."""
+        """Add vectors, replacing entries with the same ids; parameters as for :meth:`add`."""
         return self._insert(x, ids, progress, replace=True)
 
     def _insert(
-        self, x: Any, ids: npt.ArrayLike | None, progress: Report | None, *, replace: bool
+        self, x: Any, ids: npt.ArrayLike | None, progress: ProgressCallback | None, *, replace: bool
     ) -> int:
         count, self._state = self._writer.insert(self._state, x, ids, progress, replace=replace)
         return count
@@ -238,31 +241,30 @@ class Database:
         Raises
         ------
         KeyError
-            Naming the first id that is not there, unless ``ignore_missing``; nothing is deleted.
+            Naming the first id that does not exist, unless ``ignore_missing``; nothing is deleted.
         """
         self._state = self._writer.delete(self._state, as_ids(ids), ignore_missing)
 
-    def compact(self, *, progress: Report | None = None) -> None:
-        """Write the live entries anew, in as few segments as possible. Answers never change."""
+    def compact(self, *, progress: ProgressCallback | None = None) -> None:
+        """Rewrite the live entries in as few segments as possible. Answers never change."""
         self._state = self._writer.compact(self._state, progress)
 
     # Reading.
 
     def refresh(self) -> bool:
-        """Move on to the newest generation; whether there was a newer one."""
+        """Move on to the newest generation; returns whether there was a newer one."""
         before = self._state
         self._state = open_state(self._path, self._like, before)
         return self._state is not before
 
     def select(self, where: Where) -> Selection:
-        """Prepare a filter, to be used for many searches of this generation.
+        """Prepare a filter for many searches of this generation.
 
         Parameters
         ----------
         where
-            An array of ids that may be returned (others than those in the database are ignored), a
-            boolean mask over :attr:`ids`, or a function of an array of ids that returns one
-            boolean for each.
+            An array of ids that may be returned (unknown ids are ignored), a boolean mask over
+            :attr:`ids`, or a function that takes an array of ids and returns a boolean for each.
         """
         return select(self._state, where)
 
@@ -284,38 +286,30 @@ class Database:
         q
             ``(m, d)``, or ``(d,)`` for one query.
         k
-            How many; if there are fewer entries, ids are filled with -1 and scores with -inf.
+            Number of hits. If there are fewer entries, ids are filled with -1, scores with -inf.
         where
-            Search only these entries, as for :meth:`select`. The answer is that of a database
-            which has no others.
+            Search only these entries, as for :meth:`select`. The answer is that of a database with
+            no other entries.
         beta, threads, batch_size
             As for :meth:`hiernorm.Index.search`.
         known
-            Hits of the same queries, with the same k, in another database, which shares no id with
-            this one: the k best of both are returned, and entries that cannot be among them are
-            skipped as early as if all were in one database. The certificate is that of the search
-            here.
+            Hits of the same queries, with the same k, in another database that shares no id with
+            this one. The k best of both are returned, and entries that cannot be among them are
+            skipped as early as if all were in one database. The certificate covers the search of
+            this database.
         """
         state = self._state
-        queries, masks, allowed = self._asked(state, q, where)
-        count = as_count("k", k, most=MOST_HITS)
-        known_ids, known_scores = (
-            (None, None) if known is None else known.checked(len(queries), count)
+        return search_state(
+            state,
+            self._checked(state, q),
+            as_count("k", k, most=MAX_HITS),
+            where=where,
+            beta=self._settings.checked_beta(beta),
+            threads=self._thread_count(threads),
+            batch_size=0 if batch_size is None else as_count("batch_size", batch_size),
+            known=known,
+            digest=lambda: self._digest_of(state),
         )
-        ids, scores, work, skipped_bound, _ = _core.search_segments(
-            state.indexes,
-            masks,
-            allowed,
-            queries,
-            count,
-            self._settings.checked_beta(beta),
-            self._thread_count(threads),
-            0 if batch_size is None else as_count("batch_size", batch_size),
-            known_ids,
-            known_scores,
-        )
-        entries = sum(allowed)
-        return Hits(ids, scores, work, skipped_bound, entries, lambda _: self._digest_of(state))
 
     def range(
         self,
@@ -327,57 +321,54 @@ class Database:
     ) -> RangeHits:
         """Every entry with score >= threshold, best first; ``where`` as for :meth:`search`."""
         state = self._state
-        queries, masks, allowed = self._asked(state, q, where)
+        queries = self._checked(state, q)
         if not np.isfinite(threshold):
             raise ValueError(f"threshold must be finite, got {threshold}")
-        offsets, ids, scores, work, skipped_bound, _ = _core.range_segments(
-            state.indexes, masks, allowed, queries, float(threshold), self._thread_count(threads)
+        return search_range(
+            state,
+            queries,
+            float(threshold),
+            where=where,
+            threads=self._thread_count(threads),
+            digest=lambda: self._digest_of(state),
         )
-        kth = np.full(len(queries), float(threshold))
-        certificate = Certificate(
-            sum(allowed), work, kth, skipped_bound, lambda: self._digest_of(state)
-        )
-        return RangeHits(offsets, ids, scores, certificate)
 
-    def _asked(
-        self, state: State, q: npt.ArrayLike, where: Where | None
-    ) -> tuple[Float32Array, list[Any], list[int]]:
+    def _checked(self, state: State, q: npt.ArrayLike) -> Float32Array:
         queries = as_rows("queries", q, self.dim)
         if not state.indexes:
-            self._like.search(queries, 1, -1.0, 1, 1)  # nothing to find, but NaN is refused
-        if where is None:
-            return queries, state.masks, state.allowed
-        selection = select(state, where)
-        return queries, selection.masks, selection.allowed
+            self._like.search(queries, 1, EXACT, 1, 1)  # nothing to find, but NaN is refused
+        return queries
 
     def _thread_count(self, threads: int | None) -> int:
         return thread_count(self._settings.threads if threads is None else threads)
 
     def reconstruct(self, ids: npt.ArrayLike) -> Float32Array:
-        """The vectors of ``ids``: ``(n, d)`` float32, as they were added; KeyError without one."""
+        """The vectors of ``ids``, ``(n, d)`` float32, as they were added; KeyError if unknown."""
         return self._state.rows_of(as_ids(ids))
 
     def entries(self) -> Iterator[tuple[Int64Array, Float32Array]]:
         """Ids and rows of all entries in ascending order of id, a few thousand at a time."""
         return _entries(self._state)
 
-    def export(self, path: str | os.PathLike[str], *, progress: Report | None = None) -> list[Path]:
+    def export(
+        self, path: str | os.PathLike[str], *, progress: ProgressCallback | None = None
+    ) -> list[Path]:
         """Write all entries, in ascending order of id, to a file that :meth:`add` reads.
 
-        ``.npz``, ``.safetensors`` and ``.parquet`` hold ``vectors`` and ``ids``; beside a ``.npy``
-        of vectors the ids go to ``<name>.ids.npy``. Returns the files written.
+        ``.npz``, ``.safetensors`` and ``.parquet`` hold ``vectors`` and ``ids``. A ``.npy`` file
+        holds the vectors; the ids go to ``<name>.ids.npy`` beside it. Returns the files written.
         """
         state = self._state
         return export_entries(Path(path), state.ids, self.dim, _entries(state), progress)
 
     def verify(self) -> Verification:
-        """Read everything on the disk and say what is not as it was written."""
+        """Read all files and list what is damaged: what is not as it was written."""
         return Verification(list(find_damage(self._path, self._like)))
 
     def snapshot(self, path: str | os.PathLike[str]) -> Database:
-        """Copy the generation that this reader sees to a new folder; returns it opened.
+        """Copy the generation that this reader sees to a new folder; returns the opened copy.
 
-        Writers may go on meanwhile.
+        Writers may continue meanwhile.
         """
         write_snapshot(self._state, Path(path))
         return type(self)(Path(path), self._settings.threads, 0.0)

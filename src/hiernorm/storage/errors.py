@@ -1,10 +1,10 @@
-"""What can be wrong with a database."""
+"""Errors of databases."""
 
 from __future__ import annotations
 
 
 class DatabaseError(Exception):
-    """Something is wrong with a database; the text says what, and what to do."""
+    """An error of a database; the message says what is wrong and what to do."""
 
 
 class NotADatabaseError(DatabaseError):

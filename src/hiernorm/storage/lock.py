@@ -1,4 +1,4 @@
-"""One writer at a time: a lock that the operating system takes back when its process dies."""
+"""The writer lock: the operating system releases it when its process dies."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if sys.platform == "win32":
     import msvcrt
 
     def _try_to_lock(descriptor: int) -> bool:
-        os.lseek(descriptor, 2**30, os.SEEK_SET)  # far behind the text, which others may read
+        os.lseek(descriptor, 2**30, os.SEEK_SET)  # far behind the text, which other processes read
         try:
             msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
         except OSError:
@@ -35,14 +35,14 @@ else:
 
 
 class WriterLock:
-    """Held while the block runs; the file stays, only the lock on it counts.
+    """A lock that is held inside a ``with`` block; the file stays, only the lock on it counts.
 
     Parameters
     ----------
     folder
-        Of the database.
+        The folder of the database.
     timeout
-        Seconds to wait for another writer before giving up.
+        Seconds to wait for another writer.
     """
 
     def __init__(self, folder: Path, timeout: float) -> None:
@@ -74,16 +74,16 @@ class WriterLock:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        os.close(self._descriptor)  # which gives the lock back
+        os.close(self._descriptor)  # this releases the lock
 
 
 def _sign(descriptor: int) -> None:
-    """Leave the number of this process, for the message that another one gets."""
+    """Write the number of this process, for the error message of another one."""
     try:
         os.ftruncate(descriptor, 0)
         os.lseek(descriptor, 0, os.SEEK_SET)
         os.write(descriptor, f"{os.getpid()}\n".encode())
-    except OSError:  # a full disk: the lock holds all the same
+    except OSError:  # a full disk: the lock holds nevertheless
         pass
 
 

@@ -1,4 +1,4 @@
-"""The manifest: the one file that says which files are the database, and of which generation."""
+"""The manifest: the file that lists the files of the database and names its generation."""
 
 from __future__ import annotations
 
@@ -9,37 +9,35 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hiernorm.settings import Settings
-from hiernorm.storage import files
+from hiernorm import _files
+from hiernorm.settings import IndexSettings
 from hiernorm.storage.errors import DamagedError, FormatVersionError, NotADatabaseError
 
 MANIFEST = "manifest.json"
 PREPARED = "manifest.json.prepared"
-"""A generation that is written, but not yet the database: it waits for other databases."""
+"""A generation that is written, but not yet published: it waits for other shards."""
 FORMAT = "hiernorm database"
 VERSION = 1
-MOST_BYTES = 1 << 26
-CELLS: bool | None = None
-"""Cells where they pay; tests have them everywhere."""
+MAX_BYTES = 1 << 26
 FILE_NAME = re.compile(r"(segment|live)-[0-9]{8,}-[0-9]{4,}\.safetensors")
-SPOOL = ("rows-", ".spool")
-"""How the name of a file begins and ends that holds vectors on their way into a segment."""
+SPILL_FILE = ("rows-", ".spool")
+"""Prefix and suffix of the files of a spill buffer."""
 DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
 class Parameters:
-    """What a database was created with."""
+    """The parameters of a database, fixed when it is created."""
 
     dim: int
     major: int | None
     alpha: float | None
     metric: str
 
-    def settings(self, threads: int | None = None) -> Settings:
-        """The same, checked, as an index takes them."""
-        return Settings(
-            self.dim, self.major, self.alpha, self.metric, "cascade", cells=CELLS, threads=threads
+    def settings(self, threads: int | None = None) -> IndexSettings:
+        """The settings of an index with these parameters, checked."""
+        return IndexSettings(
+            self.dim, self.major, self.alpha, self.metric, "cascade", cells=None, threads=threads
         )
 
 
@@ -54,7 +52,7 @@ class FileRecord:
 
 @dataclass(frozen=True)
 class SegmentRecord:
-    """A segment and, if some of its entries are gone, the file that says which are left."""
+    """A segment and, if some of its entries are deleted, the file of its tombstones."""
 
     data: FileRecord
     entries: int
@@ -78,41 +76,41 @@ class Manifest:
         return {record.file for record in records}
 
     def to_bytes(self) -> bytes:
-        """The manifest as it is written; its last member is the digest of all others."""
+        """The contents of the file; its last member is the digest of all others."""
         members = {"format": FORMAT, "version": VERSION, **asdict(self)}
         members["sha256"] = digest_members(members)
         return (json.dumps(members, indent=1) + "\n").encode()
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the bytes as they are written."""
+        """SHA-256 of the contents of the file."""
         return hashlib.sha256(self.to_bytes()).hexdigest()
 
     def write(self, folder: Path, name: str = MANIFEST) -> None:
-        """Make this the generation that the next reader opens; or only prepare it."""
-        files.replace_file(folder / name, self.to_bytes())
+        """Write the file; under its usual name this publishes the generation."""
+        _files.replace_file(folder / name, self.to_bytes())
 
 
 def is_ours(name: str) -> bool:
-    """Whether a file of this name in the folder is ours to remove: others never are."""
-    begin, end = SPOOL
-    spool = name.startswith(begin) and name.endswith(end)
-    waiting = name in (f"{MANIFEST}.new", PREPARED, f"{PREPARED}.new")
-    return spool or waiting or FILE_NAME.fullmatch(name) is not None
+    """Whether a database writes files of this name; other files are never removed."""
+    prefix, suffix = SPILL_FILE
+    spilled = name.startswith(prefix) and name.endswith(suffix)
+    unpublished = name in (f"{MANIFEST}.new", PREPARED, f"{PREPARED}.new")
+    return spilled or unpublished or FILE_NAME.fullmatch(name) is not None
 
 
 def read_manifest(folder: Path, name: str = MANIFEST) -> Manifest:
-    """The manifest of a database; or the one that was prepared.
+    """Read the manifest of a database, or the prepared one.
 
     Raises
     ------
     NotADatabaseError, FormatVersionError, DamagedError
-        If there is none, it is of another version, or it is not as it was written.
+        If there is no manifest, it has another version, or it is damaged.
     """
     path = folder / name
     try:
         with path.open("rb") as file:
-            data = file.read(MOST_BYTES + 1)
+            data = file.read(MAX_BYTES + 1)
     except FileNotFoundError:
         what = f"has no {name}" if folder.is_dir() else "does not exist"
         raise NotADatabaseError(
@@ -149,7 +147,7 @@ def _damage(path: Path, what: str) -> str:
 
 
 def digest_members(members: dict[str, Any]) -> str:
-    """SHA-256 of JSON members, however they are ordered and indented."""
+    """SHA-256 of JSON members, independent of their order and indentation."""
     text = json.dumps(members, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,13 +11,16 @@ import numpy as np
 import numpy.typing as npt
 
 from hiernorm import _core
-from hiernorm.reference import Float32Array, Int64Array
+from hiernorm.array_types import (
+    AnyArray,
+    Float32Array,
+    Int64Array,
+    UInt32Array,
+)
 from hiernorm.storage import encoding
 from hiernorm.storage.errors import DamagedError, FormatVersionError
 from hiernorm.storage.manifest import FileRecord, Parameters
-from hiernorm.storage.tensors import TensorFile
-
-FIT_NUMBERS = ("major_step", "minor_step", "tail_step", "weight")
+from hiernorm.storage.tensors import DTYPES, TensorFile
 
 
 def map_file(folder: Path, record: FileRecord) -> TensorFile:
@@ -59,9 +61,7 @@ class Segment:
         self.rows: Float32Array = self._array("rows", np.float32, (n, d))
         self.ids: Int64Array = self._array("ids", np.int64, (n,))
         self.sorted_ids: Int64Array = self._array("sorted_ids", np.int64, (n,))
-        self.sorted_positions: npt.NDArray[np.uint32] = self._array(
-            "sorted_positions", np.uint32, (n,)
-        )
+        self.sorted_positions: UInt32Array = self._array("sorted_positions", np.uint32, (n,))
         self._like = like
 
     @cached_property
@@ -96,7 +96,7 @@ class Segment:
             raise DamagedError(f"{path} belongs to another database")
         return dict(found)
 
-    def _array(self, name: str, dtype: npt.DTypeLike, shape: tuple[int, ...]) -> npt.NDArray[Any]:
+    def _array(self, name: str, dtype: npt.DTypeLike, shape: tuple[int, ...]) -> AnyArray:
         array = self.file.array(name)
         if array.dtype != dtype or array.shape != shape:
             raise DamagedError(
@@ -108,48 +108,18 @@ class Segment:
         return array
 
     def _attach(self, like: _core.Index) -> _core.SegmentIndex:
-        state = self.description["fit"]
-        if state is None:
-            index = _core.SegmentIndex(like, None, self.ids, self.rows)
-            index.attach(None, [], None, [], None)
-            return index
-        l2 = self.description["metric"] == "l2"
-        d, major = self.rows.shape[1], state["major"]
-        views = d + int(l2)
-        if state["dim"] != views or not isinstance(major, int) or not 1 + int(l2) <= major < views:
-            raise ValueError(f"a major of {major!r} of {state['dim']!r} dimensions")
-        if state["metric"] != self.description["metric"]:
-            raise ValueError(f"codes for metric {state['metric']!r}")
-        for name in (*FIT_NUMBERS, "base_norm") if l2 else FIT_NUMBERS:
-            if not (math.isfinite(state[name]) and state[name] > 0):
-                raise ValueError(f"{name} is {state[name]!r}")
+        state, d, encoding = self.description["fit"], self.rows.shape[1], None
         has = self.file.header.tensors
-        rotation = self._array("rotation", np.float32, (d, d)) if "rotation" in has else None
-        index = _core.SegmentIndex(like, _core.Fit.restore(state, rotation), self.ids, self.rows)
-        index.attach(
-            self.file.bytes_from("major_codes", 0),
-            [
-                self._stage(f"minor_codes.{stage}", size)
-                for stage, size in enumerate(encoding.stage_sizes(views, major))
-            ],
-            self._numbers("norms", (-(-len(self) // encoding.TILE), 8)),
-            *(self._cones() if any(name.startswith("cone") for name in has) else ([], None)),
-        )
-        return index
-
-    def _stage(self, name: str, size: int) -> npt.NDArray[np.uint8]:
-        self._array(name, np.uint8, (len(self), size))
-        return self.file.bytes_from(name, encoding.STAGE_BYTES)
-
-    def _numbers(self, name: str, shape: tuple[int, ...]) -> npt.NDArray[np.float64]:
-        array = self._array(name, np.float64, shape)
-        if not np.isfinite(array).all():
-            raise ValueError(f"{name!r} has values that are not finite")
-        return array
-
-    def _cones(self) -> tuple[list[npt.NDArray[np.uint8]], npt.NDArray[np.float64]]:
-        names = [f"cones_{entries}" for entries in encoding.CONE_ENTRIES]
-        return [self.file.bytes_from(name, 0) for name in names], self._numbers("cone_norms", (3,))
+        if state is not None:
+            rotation = self._array("rotation", np.float32, (d, d)) if "rotation" in has else None
+            encoding = _core.Encoding.restore(d, state, rotation)
+        cones = any(name.startswith("cone") for name in has)
+        tensors: dict[str, npt.NDArray[Any]] = {"ids": self.ids, "rows": self.rows}
+        for name, dtype, shape, beyond in _core.segment_tensors(d, len(self), encoding, cones):
+            array = self._array(name, DTYPES[dtype], shape)
+            if name not in tensors:
+                tensors[name] = self.file.bytes_from(name, beyond) if beyond else array
+        return _core.SegmentIndex(like, encoding, tensors, len(self))
 
     def find(self, ids: Int64Array) -> Int64Array:
         """Positions of ``ids`` ``(m,)``, dead or alive; -1 where an id is not in this segment."""

@@ -1,4 +1,4 @@
-"""Filters: from a condition on ids to one bit per entry, which the scan applies as it goes."""
+"""Filters: a condition on ids becomes one bit per entry, which the scan applies."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from hiernorm.array_types import BoolArray, Int64Array, UInt8Array
 from hiernorm.arrays import as_ids
-from hiernorm.reference import Int64Array
-from hiernorm.storage.state import State, View
-from hiernorm.storage.tombstones import Bits, BoolArray, pack
+from hiernorm.storage.state import SegmentView, State
+from hiernorm.storage.tombstones import pack
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,14 +22,14 @@ class Selection:
     Attributes
     ----------
     count : int
-        How many entries are selected.
+        The number of selected entries.
     generation : int
-        Of the database; a selection is of no use to any other.
+        The generation of the database that the selection is for.
     """
 
     generation: int
     count: int
-    masks: list[Bits | None]
+    masks: list[UInt8Array | None]
     allowed: list[int]
 
     def __len__(self) -> int:
@@ -40,7 +40,7 @@ Where: TypeAlias = "Selection | Callable[[Int64Array], npt.ArrayLike] | npt.Arra
 
 
 def select(state: State, where: Any) -> Selection:
-    """The selection that ``where`` makes: see ``Database.select``."""
+    """Apply the condition ``where`` of ``Database.select``."""
     if isinstance(where, Selection):
         if where.generation != state.manifest.generation:
             raise ValueError(
@@ -48,19 +48,19 @@ def select(state: State, where: Any) -> Selection:
                 f"{state.manifest.generation}: select again"
             )
         return where
-    choose = _chooser(state, where)
-    masks: list[Bits | None] = []
+    find = _make_filter(state, where)
+    masks: list[UInt8Array | None] = []
     allowed = []
     for view in state.views:
-        chosen = choose(view) & view.mask()
+        chosen = find(view) & view.mask()
         allowed.append(int(np.count_nonzero(chosen)))
         masks.append(pack(chosen))
     return Selection(state.manifest.generation, sum(allowed), masks, allowed)
 
 
-def _chooser(state: State, where: Any) -> Callable[[View], BoolArray]:
+def _make_filter(state: State, where: Any) -> Callable[[SegmentView], BoolArray]:
     if callable(where):
-        return lambda view: _asked(where, view)
+        return lambda view: _call_filter(where, view)
     values = np.asarray(where)
     if values.dtype == np.bool_:
         if values.shape != (len(state),):
@@ -70,10 +70,10 @@ def _chooser(state: State, where: Any) -> Callable[[View], BoolArray]:
             )
         values = state.ids[values]
     wanted = as_ids(values)
-    return lambda view: _among(wanted, view)
+    return lambda view: _find_ids(wanted, view)
 
 
-def _asked(where: Callable[[Int64Array], npt.ArrayLike], view: View) -> BoolArray:
+def _call_filter(where: Callable[[Int64Array], npt.ArrayLike], view: SegmentView) -> BoolArray:
     ids = view.segment.ids
     chosen = np.asarray(where(ids))
     if chosen.dtype != np.bool_ or chosen.shape != ids.shape:
@@ -84,7 +84,7 @@ def _asked(where: Callable[[Int64Array], npt.ArrayLike], view: View) -> BoolArra
     return chosen
 
 
-def _among(wanted: Int64Array, view: View) -> BoolArray:
+def _find_ids(wanted: Int64Array, view: SegmentView) -> BoolArray:
     chosen = np.zeros(len(view.segment), np.bool_)
     positions = view.segment.find(wanted)
     chosen[positions[positions >= 0]] = True

@@ -1,4 +1,4 @@
-"""Vectors from arrays, iterators and files, in pieces: none of them need fit into memory."""
+"""Sources of vectors: arrays, iterators and files, read piece by piece."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from hiernorm.array_types import AnyArray
 from hiernorm.extras import import_extra
 from hiernorm.storage.tensors import TensorFile
 
@@ -17,8 +17,7 @@ PIECE_BYTES = 1 << 24
 """Bytes of vectors that are read at a time."""
 SUFFIXES = (".npy", ".npz", ".safetensors", ".parquet")
 
-Array = npt.NDArray[Any]
-Piece = tuple[Array, "Array | None"]
+Piece = tuple[AnyArray, "AnyArray | None"]
 
 
 def is_source(x: object) -> bool:
@@ -31,7 +30,7 @@ def is_source(x: object) -> bool:
 
 
 def as_array(x: Any) -> Any:
-    """``x``; but the mapped array if it is a ``.npy`` file whose rows can be used as they are."""
+    """``x``, or the mapped array if it is a ``.npy`` file of contiguous float32 rows."""
     if isinstance(x, (str, Path)) and Path(x).suffix.lower() == ".npy":
         mapped = np.load(x, mmap_mode="r", allow_pickle=False)
         if mapped.dtype == np.float32 and mapped.ndim == 2 and mapped.flags.c_contiguous:
@@ -67,7 +66,7 @@ def read_pieces(source: str | Path | Iterable[Any]) -> Iterator[Piece]:
 
 
 def count_rows(source: object) -> int | None:
-    """How many rows a file has, for the progress of reading it; None where nobody knows."""
+    """The number of rows of a source, for progress; None if it is not known."""
     if not isinstance(source, (str, Path)):
         return None
     path = Path(source)
@@ -82,7 +81,7 @@ def count_rows(source: object) -> int | None:
     return None
 
 
-def _slices(rows: Array, ids: Array | None) -> Iterator[Piece]:
+def _slices(rows: AnyArray, ids: AnyArray | None) -> Iterator[Piece]:
     if rows.ndim != 2:
         raise ValueError(f"vectors must have shape (n, d), got {rows.shape}")
     if ids is not None and len(ids) != len(rows):
@@ -185,7 +184,7 @@ def _read_parquet(path: Path) -> Iterator[Piece]:
         )
 
 
-def _list_rows(path: Path, column: Any) -> Array:
+def _list_rows(path: Path, column: Any) -> AnyArray:
     if column.null_count:
         raise ValueError(f"{path}: a vector is missing (null)")
     values = column.flatten()
@@ -194,7 +193,7 @@ def _list_rows(path: Path, column: Any) -> Array:
     widths = {len(column[0].as_py())} if hasattr(column.type, "list_size") else _widths(column)
     if len(widths) != 1:
         raise ValueError(f"{path}: vectors have different lengths")
-    rows: Array = values.to_numpy(zero_copy_only=False).reshape(len(column), -1)
+    rows: AnyArray = values.to_numpy(zero_copy_only=False).reshape(len(column), -1)
     return rows
 
 

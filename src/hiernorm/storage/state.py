@@ -1,4 +1,4 @@
-"""One generation of a database, opened: its segments and which of their entries are alive."""
+"""The state of an opened generation: its segments, and which of their entries are alive."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from pathlib import Path
 import numpy as np
 
 from hiernorm import _core
-from hiernorm.reference import Float32Array, Int64Array
+from hiernorm.array_types import BoolArray, Float32Array, Int64Array, UInt8Array
 from hiernorm.storage.errors import DamagedError
 from hiernorm.storage.manifest import Manifest, SegmentRecord, read_manifest
 from hiernorm.storage.segment import Segment, map_file
-from hiernorm.storage.tombstones import Bits, BoolArray, read_tombstones, unpack
+from hiernorm.storage.tombstones import read_tombstones, unpack
 
 
 @dataclass(frozen=True)
-class View:
-    """A segment and the entries of it that belong to a generation; ``bits`` None: all."""
+class SegmentView:
+    """A segment and its entries that belong to a generation; all of them if ``bits`` is None."""
 
     segment: Segment
     record: SegmentRecord
-    bits: Bits | None
+    bits: UInt8Array | None
 
     @property
     def live(self) -> int:
-        """How many entries are alive."""
+        """The number of live entries."""
         return self.record.live
 
     def mask(self) -> BoolArray:
@@ -40,9 +40,9 @@ class View:
 
 
 class State:
-    """What a reader sees: it never changes, whatever a writer does meanwhile."""
+    """The segments of one generation; it never changes, whatever a writer does."""
 
-    def __init__(self, manifest: Manifest, views: tuple[View, ...]) -> None:
+    def __init__(self, manifest: Manifest, views: tuple[SegmentView, ...]) -> None:
         self.manifest = manifest
         self.views = views
         self.masks = [view.bits for view in views]
@@ -53,28 +53,16 @@ class State:
 
     @cached_property
     def indexes(self) -> list[_core.SegmentIndex]:
-        """What the core searches, one per view."""
+        """The native indexes of the segments."""
         return [view.segment.index for view in self.views]
 
     @cached_property
-    def _places(self) -> tuple[Int64Array, Int64Array]:
-        """Ids in ascending order, and for each its number among the live entries of all views."""
-        parts = [view.live_ids() for view in self.views]
-        ids = np.concatenate(parts) if parts else np.empty(0, np.int64)
-        order = np.argsort(ids, kind="stable")
-        return ids[order], order
-
-    @property
     def ids(self) -> Int64Array:
         """All ids in ascending order."""
-        return self._places[0]
-
-    def rows_at(self, first: int, last: int) -> Float32Array:
-        """The rows of ``ids[first:last]``."""
-        return self.rows_of(self.ids[first:last])
+        return np.sort(np.concatenate([np.empty(0, np.int64), *(v.live_ids() for v in self.views)]))
 
     def rows_of(self, ids: Int64Array) -> Float32Array:
-        """The rows of ``ids``; KeyError names the first that is not there."""
+        """The rows of ``ids``; KeyError names the first unknown id."""
         rows = np.empty((len(ids), self.manifest.parameters.dim), np.float32)
         missing = np.ones(len(ids), np.bool_)
         for view in self.views:
@@ -87,8 +75,8 @@ class State:
         return rows
 
     @staticmethod
-    def positions(view: View, ids: Int64Array) -> Int64Array:
-        """Positions of ``ids`` in a view; -1 for those that are not there, or not alive."""
+    def positions(view: SegmentView, ids: Int64Array) -> Int64Array:
+        """Positions of ``ids`` in a segment; -1 for unknown and deleted ids."""
         positions = view.segment.find(ids)
         if view.bits is not None:
             found = np.flatnonzero(positions >= 0)
@@ -104,8 +92,8 @@ def open_view(
     manifest: Manifest,
     like: _core.Index,
     known: dict[str, Segment],
-) -> View:
-    """The view of a record; a segment that is open already is not opened again."""
+) -> SegmentView:
+    """The view of a record; a segment that is open already is used again."""
     segment = known.get(record.data.file)
     if segment is None or segment.record != record.data:
         segment = Segment(folder, record.data, manifest.parameters, like)
@@ -116,16 +104,16 @@ def open_view(
     if record.tombstones is None:
         if record.live != record.entries:
             raise DamagedError(f"{segment.file.path} lacks the file of its deleted entries")
-        return View(segment, record, None)
+        return SegmentView(segment, record, None)
     file = map_file(folder, record.tombstones)
-    return View(segment, record, read_tombstones(file, record.entries, record.live))
+    return SegmentView(segment, record, read_tombstones(file, record.entries, record.live))
 
 
 def open_state(folder: Path, like: _core.Index, previous: State | None = None) -> State:
-    """The newest generation.
+    """Open the newest generation.
 
-    A writer may replace it, and remove files of the old one, between the reading of the manifest
-    and the mapping of the files: then there is a newer manifest to go by.
+    A writer may replace it and remove its files after the manifest was read and before the files
+    are mapped. Then the newer manifest is used.
     """
     manifest = read_manifest(folder)
     while True:
@@ -143,7 +131,7 @@ def open_state(folder: Path, like: _core.Index, previous: State | None = None) -
 def map_state(
     folder: Path, manifest: Manifest, like: _core.Index, previous: State | None = None
 ) -> State:
-    """The generation of ``manifest``; FileNotFoundError if a file of it is gone."""
+    """Map the files of ``manifest``; FileNotFoundError if one of them is gone."""
     if previous is not None and manifest == previous.manifest:
         return previous
     known = {} if previous is None else {v.record.data.file: v.segment for v in previous.views}

@@ -1,4 +1,4 @@
-"""Safetensors files: written part by part with a digest per tensor, mapped without a copy.
+"""Safetensors files: written piece by piece with a digest per tensor, mapped without a copy.
 
 A file is the length of the header (8 bytes, little-endian), the header (JSON: name to dtype, shape
 and offsets; strings under ``__metadata__``) and the data, which the tensors tile without a gap. Our
@@ -18,14 +18,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from hiernorm.storage import files
+from hiernorm import _files
+from hiernorm.array_types import AnyArray, UInt8Array
 from hiernorm.storage.errors import DamagedError
 
 ALIGNMENT = 64
-MOST_HEADER = 1 << 24
-"""Bytes of a header that are read at most."""
+MAX_HEADER = 1 << 24
+"""Maximum size of a header in bytes."""
 DTYPES = {
     "F64": "<f8",
     "F32": "<f4",
@@ -41,12 +41,12 @@ DTYPES = {
     "BOOL": "|b1",
 }
 OTHER_SIZES = {"BF16": 2, "F8_E4M3": 1, "F8_E5M2": 1}
-"""Types that a file may hold and NumPy has not."""
+"""Sizes of types that NumPy does not have."""
 
 
 @dataclass(frozen=True)
 class Tensor:
-    """Where a tensor lies: ``begin`` and ``end`` count from the start of the file."""
+    """A tensor in a file; ``begin`` and ``end`` are offsets from the start of the file."""
 
     dtype: str
     shape: tuple[int, ...]
@@ -56,7 +56,7 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Header:
-    """What a file says about itself, checked against its size."""
+    """The header of a file, checked against the size of the file."""
 
     tensors: dict[str, Tensor]
     metadata: dict[str, str]
@@ -69,8 +69,8 @@ def read_header(
     """The header of a file of ``size`` bytes whose contents are ``data``.
 
     Every length and offset is checked before it is used: nothing outside the file is ever read, and
-    no more is allocated than the header itself takes. With the ``expected`` digest, a header that
-    has another is not even parsed.
+    no more memory is allocated than the header needs. A header whose digest is not the ``expected``
+    one is not parsed.
 
     Raises
     ------
@@ -80,9 +80,9 @@ def read_header(
     if size < 8:
         raise DamagedError(f"has {size} bytes, a safetensors file has at least 8")
     length = int.from_bytes(bytes(data[:8]), "little")
-    if length > min(size - 8, MOST_HEADER):
+    if length > min(size - 8, MAX_HEADER):
         raise DamagedError(
-            f"announces a header of {length} bytes, at most {min(size - 8, MOST_HEADER)} are there"
+            f"announces a header of {length} bytes, at most {min(size - 8, MAX_HEADER)} are there"
         )
     text = bytes(data[8 : 8 + length])
     digest = hashlib.sha256(bytes(data[:8]) + text).hexdigest()
@@ -161,7 +161,7 @@ class TensorFile:
         except DamagedError as error:
             raise DamagedError(f"{path} {error}") from None
 
-    def array(self, name: str) -> npt.NDArray[Any]:
+    def array(self, name: str) -> AnyArray:
         """The tensor ``name``, not copied."""
         tensor = self.header.tensors.get(name)
         if tensor is None:
@@ -172,7 +172,7 @@ class TensorFile:
         flat = np.frombuffer(self._map, DTYPES[tensor.dtype], count, tensor.begin)
         return flat.reshape(tensor.shape)
 
-    def bytes_from(self, name: str, more: int) -> npt.NDArray[np.uint8]:
+    def bytes_from(self, name: str, more: int) -> UInt8Array:
         """The bytes of ``name`` and ``more`` of what follows it in the file."""
         tensor = self.header.tensors[name]
         if tensor.end + more > self.size:
@@ -181,16 +181,16 @@ class TensorFile:
 
     def copy_to(self, path: Path) -> None:
         """Write the whole file to a new one, durably."""
-        descriptor = files.create_file(path)
+        descriptor = _files.create_file(path)
         try:
             with memoryview(self._map) as view:
-                files.write_at(descriptor, 0, view)
-            files.sync_file(descriptor)
+                _files.write_at(descriptor, 0, view)
+            _files.sync_file(descriptor)
         finally:
             os.close(descriptor)
 
     def recorded_digests(self) -> dict[str, str]:
-        """The digests that our own files have in their metadata."""
+        """The digests in the metadata, which files of a database have."""
         try:
             found = json.loads(self.header.metadata["digests"])
         except (KeyError, ValueError, RecursionError):
@@ -207,8 +207,8 @@ class TensorFile:
 
 
 @dataclass(frozen=True)
-class Written:
-    """What identifies a file that was written: its size and the digest of its header."""
+class WrittenFile:
+    """The size of a written file and the digest of its header."""
 
     size: int
     header_digest: str
@@ -220,11 +220,11 @@ class TensorWriter:
     Parameters
     ----------
     path
-        Of the file, which must not exist.
+        The file, which must not exist.
     tensors
         dtype (as in the header) and shape of each, in the order of the file.
     metadata
-        Of the header, beside the digests.
+        Metadata of the header, beside the digests.
     """
 
     def __init__(
@@ -246,7 +246,7 @@ class TensorWriter:
         self._start = 8 + len(self._header(dict.fromkeys(self._entries, "0" * 64)))
         self._end = self._start + at
         self._at = {name: entry["data_offsets"][0] for name, entry in self._entries.items()}
-        self._descriptor = files.create_file(path)
+        self._descriptor = _files.create_file(path)
 
     def _place(self, name: str, dtype: str, shape: tuple[int, ...], at: int) -> int:
         end = at + math.prod(shape) * np.dtype(DTYPES[dtype]).itemsize
@@ -259,19 +259,19 @@ class TensorWriter:
         text = json.dumps({"__metadata__": metadata, **self._entries}, separators=(",", ":"))
         return text.encode() + b" " * (-(8 + len(text.encode())) % ALIGNMENT)
 
-    def write(self, name: str, values: npt.NDArray[Any]) -> None:
+    def write(self, name: str, values: AnyArray) -> None:
         """Write the next ``values`` of a tensor."""
         entry = self._entries[name]
         part = np.ascontiguousarray(values, dtype=DTYPES[entry["dtype"]])
         data = part.reshape(-1).view(np.uint8).data
         if self._at[name] + data.nbytes > entry["data_offsets"][1]:
             raise ValueError(f"{self._path}: more than {entry['shape']} for {name!r}")
-        files.write_at(self._descriptor, self._start + self._at[name], data)
+        _files.write_at(self._descriptor, self._start + self._at[name], data)
         self._digests[name].update(data)
         self._at[name] += data.nbytes
 
-    def finish(self) -> Written:
-        """Write padding and header, return when all is on the disk."""
+    def finish(self) -> WrittenFile:
+        """Write padding and header, and wait for the disk."""
         for name, entry in self._entries.items():
             if name.startswith("padding."):
                 self.write(name, np.zeros(entry["shape"], np.uint8))
@@ -279,13 +279,13 @@ class TensorWriter:
                 raise ValueError(f"{self._path}: less than {entry['shape']} for {name!r}")
         header = self._header({name: sha.hexdigest() for name, sha in self._digests.items()})
         head = len(header).to_bytes(8, "little") + header
-        files.write_at(self._descriptor, 0, head)
-        files.sync_file(self._descriptor)
+        _files.write_at(self._descriptor, 0, head)
+        _files.sync_file(self._descriptor)
         self.close()
-        return Written(self._end, hashlib.sha256(head).hexdigest())
+        return WrittenFile(self._end, hashlib.sha256(head).hexdigest())
 
     def close(self) -> None:
-        """Close the file, whole or not."""
+        """Close the file, also when it is not complete."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1

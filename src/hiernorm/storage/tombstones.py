@@ -1,21 +1,18 @@
-"""Which entries of a segment are alive: one bit each, in a file of its own beside the segment."""
+"""Tombstones: a file beside a segment with one bit per entry, 0 for a deleted one."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
+from hiernorm.array_types import BoolArray, UInt8Array
 from hiernorm.storage.errors import DamagedError
 from hiernorm.storage.manifest import FileRecord
 from hiernorm.storage.tensors import TensorFile, TensorWriter
 
-BoolArray = npt.NDArray[np.bool_]
-Bits = npt.NDArray[np.uint8]
 
-
-def pack(mask: BoolArray) -> Bits:
+def pack(mask: BoolArray) -> UInt8Array:
     """One bit per entry, lowest bit of a byte first, in whole words of 64 bits.
 
     Examples
@@ -30,7 +27,7 @@ def pack(mask: BoolArray) -> Bits:
     return bits
 
 
-def unpack(bits: Bits, entries: int) -> BoolArray:
+def unpack(bits: UInt8Array, entries: int) -> BoolArray:
     """The mask ``(entries,)`` that :func:`pack` made ``bits`` of."""
     return np.unpackbits(bits, count=entries, bitorder="little").view(np.bool_)
 
@@ -47,9 +44,9 @@ def write_tombstones(path: Path, mask: BoolArray) -> FileRecord:
     return FileRecord(path.name, written.size, written.header_digest)
 
 
-def read_tombstones(file: TensorFile, entries: int, live: int) -> Bits:
-    """The bits of a mapped file; they are few, so their digest is checked each time."""
-    bits: Bits = file.array("live")
+def read_tombstones(file: TensorFile, entries: int, live: int) -> UInt8Array:
+    """Read the bits of a mapped file; they are few, so their digest is always checked."""
+    bits: UInt8Array = file.array("live")
     if bits.dtype != np.uint8 or bits.shape != (-(-entries // 64) * 8,):
         raise DamagedError(f"{file.path} does not fit a segment of {entries} entries")
     if file.recorded_digests().get("live") != file.digest_of("live"):

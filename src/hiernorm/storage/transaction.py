@@ -1,4 +1,4 @@
-"""From one generation to the next: new files first, then the manifest, then the old files go."""
+"""A transaction: it writes new files, replaces the manifest, then removes old files."""
 
 from __future__ import annotations
 
@@ -8,35 +8,35 @@ from pathlib import Path
 
 import numpy as np
 
-from hiernorm import _core
-from hiernorm.reference import Float32Array, Int64Array
-from hiernorm.settings import Settings
-from hiernorm.storage import files
-from hiernorm.storage.encoding import Progress, write_segment
+from hiernorm import _core, _files
+from hiernorm.array_types import BoolArray, Float32Array, Int64Array
+from hiernorm.progress import AdvanceCallback
+from hiernorm.settings import IndexSettings
+from hiernorm.storage.encoding import write_segment
 from hiernorm.storage.manifest import PREPARED, SegmentRecord, is_ours
 from hiernorm.storage.segment import Segment
-from hiernorm.storage.spool import Spool
-from hiernorm.storage.state import State, View
-from hiernorm.storage.tombstones import BoolArray, pack, write_tombstones
+from hiernorm.storage.spill_buffer import SpillBuffer
+from hiernorm.storage.state import SegmentView, State
+from hiernorm.storage.tombstones import pack, write_tombstones
 
 SEGMENT_VALUES = 1 << 24
-"""Numbers in the majors of one segment: 1,048,576 entries for a major of 16."""
-FOLD = 2
-"""A segment with fewer than this many times the new entries is written anew with them."""
+"""Values in the majors of one segment: 1,048,576 entries for a major of 16."""
+MERGE_FACTOR = 2
+"""A segment with fewer than this many times the new entries is merged with them."""
 PIECE = 1 << 16
 """Entries of an old segment that are read at a time."""
 
 
-class Part:
-    """A view and what the transaction takes from it."""
+class PendingSegment:
+    """A segment and the entries that the transaction deletes from it."""
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: SegmentView) -> None:
         self.view = view
         self.live = view.live
         self.mask: BoolArray | None = None
 
     def remove(self, ids: Int64Array) -> BoolArray:
-        """Take out those of ``ids`` that are here and alive; tells which."""
+        """Delete the live entries with these ids; returns which ids were found."""
         positions = State.positions(self.view, ids)
         found = positions >= 0
         if self.mask is not None:
@@ -49,7 +49,7 @@ class Part:
         return found
 
     def holds(self, ids: Int64Array) -> BoolArray:
-        """Which of ``ids`` are here and alive."""
+        """Which of ``ids`` are live entries of the segment."""
         positions = State.positions(self.view, ids)
         found = positions >= 0
         if self.mask is not None:
@@ -57,7 +57,7 @@ class Part:
         return found
 
     def pieces(self) -> Iterator[tuple[Int64Array, Float32Array]]:
-        """Ids and rows of the live entries, some at a time."""
+        """Ids and rows of the live entries, in pieces."""
         segment = self.view.segment
         mask = self.view.mask() if self.mask is None else self.mask
         for first in range(0, len(segment), PIECE):
@@ -72,14 +72,16 @@ class Part:
 class Transaction:
     """Changes that become visible together, or not at all."""
 
-    def __init__(self, folder: Path, base: State, settings: Settings, like: _core.Index) -> None:
+    def __init__(
+        self, folder: Path, base: State, settings: IndexSettings, like: _core.Index
+    ) -> None:
         self._folder = folder
         self.base = base
         self._settings = settings
         self._like = like
         self._generation = base.manifest.generation + 1
         self._files = 0
-        self.parts = [Part(view) for view in base.views]
+        self.parts = [PendingSegment(view) for view in base.views]
         self.next_id = base.manifest.next_id
         self.most_entries = max(1, SEGMENT_VALUES // (settings.major or min(settings.dim, 64)))
         remove_leftovers(folder, base)
@@ -89,75 +91,79 @@ class Transaction:
         return self._folder / f"{kind}-{self._generation:08d}-{self._files:04d}.safetensors"
 
     def find(self, ids: Int64Array) -> BoolArray:
-        """Which of ``ids`` are in the database as this transaction leaves it so far."""
+        """Which of ``ids`` are in the database with the changes so far."""
         found = np.zeros(len(ids), np.bool_)
         for part in self.parts:
             found |= part.holds(ids)
         return found
 
     def remove(self, ids: Int64Array) -> BoolArray:
-        """Take out those of ``ids`` that are there; tells which."""
+        """Delete the entries with these ids; returns which ids were found."""
         found = np.zeros(len(ids), np.bool_)
         for part in self.parts:
             found |= part.remove(ids)
         return found
 
-    def insert(self, ids: Int64Array, rows: Float32Array, progress: Progress | None = None) -> None:
+    def insert(
+        self, ids: Int64Array, rows: Float32Array, progress: AdvanceCallback | None = None
+    ) -> None:
         """Add entries with new ids, checked and no more than ``most_entries``, as one segment.
 
-        Small segments are written anew together with the new entries, so that there are never more
-        than a few; each entry is written again at most about log2(n) times.
+        Small segments are merged with the new entries, so that there are never more than a few. An
+        entry is rewritten at most about log2(n) times.
         """
-        folded = []
+        merged = []
         total = len(ids)
         while (
             self.parts
-            and self.parts[-1].live < FOLD * total
+            and self.parts[-1].live < MERGE_FACTOR * total
             and self.parts[-1].live + total <= self.most_entries
         ):
-            folded.append(self.parts.pop())
-            total += folded[-1].live
-        if not any(part.live for part in folded):
+            merged.append(self.parts.pop())
+            total += merged[-1].live
+        if not any(part.live for part in merged):
             self._write(ids, rows, progress)
             return
-        with Spool(self._folder, self._settings.dim) as spool:
-            for part in reversed(folded):
+        with SpillBuffer(self._folder, self._settings.dim) as buffer:
+            for part in reversed(merged):
                 for piece in part.pieces():
-                    spool.append(*piece)
-            spool.append(ids, rows)
-            self._write(spool.ids, spool.rows, progress)
+                    buffer.append(*piece)
+            buffer.append(ids, rows)
+            self._write(buffer.ids, buffer.rows, progress)
 
-    def rewrite(self, progress: Progress | None = None) -> None:
-        """Write all live entries anew, in as few segments as possible."""
+    def rewrite(self, progress: AdvanceCallback | None = None) -> None:
+        """Rewrite all live entries in as few segments as possible."""
         parts, self.parts = self.parts, []
-        with Spool(self._folder, self._settings.dim) as spool:
+        with SpillBuffer(self._folder, self._settings.dim) as buffer:
             for part in parts:
                 for piece in part.pieces():
-                    spool.append(*piece)
-                    self._drain(spool, self.most_entries, progress)
-            self._drain(spool, 1, progress)
+                    buffer.append(*piece)
+                    self._drain(buffer, self.most_entries, progress)
+            self._drain(buffer, 1, progress)
 
-    def _drain(self, spool: Spool, least: int, progress: Progress | None) -> None:
-        while len(spool) >= least:
-            taken = min(len(spool), self.most_entries)
-            self._write(spool.ids[:taken], spool.rows[:taken], progress)
-            spool.drop(taken)
+    def _drain(self, buffer: SpillBuffer, least: int, progress: AdvanceCallback | None) -> None:
+        while len(buffer) >= least:
+            taken = min(len(buffer), self.most_entries)
+            self._write(buffer.ids[:taken], buffer.rows[:taken], progress)
+            buffer.drop(taken)
 
-    def _write(self, ids: Int64Array, rows: Float32Array, progress: Progress | None) -> None:
+    def _write(self, ids: Int64Array, rows: Float32Array, progress: AdvanceCallback | None) -> None:
         path = self._new_path("segment")
         record = write_segment(path, self._settings, ids, rows, progress)
         segment = Segment(self._folder, record, self.base.manifest.parameters, self._like)
-        self.parts.append(Part(View(segment, SegmentRecord(record, len(ids), len(ids)), None)))
+        self.parts.append(
+            PendingSegment(SegmentView(segment, SegmentRecord(record, len(ids), len(ids)), None))
+        )
 
     def commit(self) -> State:
-        """Make the changes durable and visible; the state they lead to."""
+        """Make the changes durable and visible; returns the new state."""
         state = self._finish_files()
         state.manifest.write(self._folder)
         remove_leftovers(self._folder, state, durable=True)
         return state
 
     def prepare(self) -> State:
-        """Make the changes durable, but leave the database as it is until they are published."""
+        """Make the changes durable without publishing them; returns the new state."""
         state = self._finish_files()
         state.manifest.write(self._folder, PREPARED)
         return state
@@ -170,28 +176,28 @@ class Transaction:
             next_id=self.next_id,
             segments=tuple(view.record for view in views),
         )
-        if self._files:  # the names of new files, before a manifest that relies on them
-            files.sync_folder(self._folder)
+        if self._files:  # new names must be durable before a manifest refers to them
+            _files.sync_folder(self._folder)
         return State(manifest, views)
 
-    def _finish(self, part: Part) -> View:
+    def _finish(self, part: PendingSegment) -> SegmentView:
         if part.mask is None:
             return part.view
         path = self._new_path("live")
         record = replace(
             part.view.record, live=part.live, tombstones=write_tombstones(path, part.mask)
         )
-        return View(part.view.segment, record, pack(part.mask))
+        return SegmentView(part.view.segment, record, pack(part.mask))
 
 
 def remove_leftovers(folder: Path, state: State, *, durable: bool = False) -> None:
-    """Remove files that the newest generation does not need: old ones, those of a writer that died.
+    """Remove the files of older generations and of writers that died.
 
-    Unless the manifest of ``state`` is known to be ``durable``, that is seen to first: were it lost
-    with the power, the files of the one before it would be needed again.
+    Unless the manifest of ``state`` is known to be ``durable``, it is made durable first: if a
+    power failure lost it, the files of the generation before would be needed again.
     """
     if not durable and leftovers(folder, state.manifest.file_names()):
-        files.sync_folder(folder)
+        _files.sync_folder(folder)
     remove_files_but(folder, state.manifest.file_names())
 
 
@@ -203,4 +209,4 @@ def leftovers(folder: Path, needed: set[str]) -> list[Path]:
 def remove_files_but(folder: Path, needed: set[str]) -> None:
     """Remove the files of a database that are not ``needed``."""
     for path in leftovers(folder, needed):
-        files.remove_file(path)
+        _files.remove_file(path)

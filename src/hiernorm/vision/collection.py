@@ -11,11 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from hiernorm._deprecation import renamed_attribute, renamed_parameter
+from hiernorm._files import replacing
+from hiernorm.array_types import Float64Array, Int64Array
 from hiernorm.extras import import_extra
 from hiernorm.models import Model
-from hiernorm.reference import Float64Array, Int64Array
 from hiernorm.storage.database import Database
-from hiernorm.vision.description import Description, Recipe
+from hiernorm.vision.features import FeatureSettings, PhotoFeatures
 from hiernorm.vision.frames import Frames
 
 FORMAT = 1
@@ -30,7 +32,7 @@ class Photo:
     Attributes
     ----------
     name
-        Its path, seen from the folder that the collection is in; with slashes on every system.
+        Its path relative to the folder of the collection; with slashes on every system.
     digest
         SHA-256 of the file when it was described.
     width, height
@@ -47,9 +49,9 @@ class Collection:
     """Descriptors of photos in a database, and beside it a Parquet table of their keypoints.
 
     ``holiday.hn`` is the database, a folder, and ``holiday.parquet`` the table: photo, x, y, scale
-    and angle of each keypoint, and the id of its descriptor. The table is what counts: it is
-    replaced as a whole after the descriptors it names are in the database. Descriptors that no
-    table names, left by a process that was killed, are removed by the next :meth:`put`.
+    and angle of each keypoint, and the id of its descriptor. The table is authoritative: it is
+    replaced as a whole after its descriptors are in the database. Descriptors that the table does
+    not name, left by a process that was killed, are removed by the next :meth:`put`.
 
     Use :meth:`create` or :meth:`open`.
     """
@@ -59,17 +61,22 @@ class Collection:
         self.database = database
         self._load()
 
+    recipe = renamed_attribute("recipe", "settings")
+
     @classmethod
-    def create(cls, path: str | os.PathLike[str], recipe: Recipe, model: Model) -> Collection:
+    @renamed_parameter("recipe", "settings")
+    def create(
+        cls, path: str | os.PathLike[str], settings: FeatureSettings, model: Model
+    ) -> Collection:
         """Make an empty collection for descriptors of a loaded model.
 
-        Raises FileExistsError where there is something already.
+        Raises FileExistsError if it exists already.
         """
         path = Path(path)
         if table_of(path).exists():
             raise FileExistsError(f"{table_of(path)} exists, but there is no database {path}")
         database = Database.create(path, 128, major=model.major, alpha=model.alpha)
-        _write_table(table_of(path), recipe, model.digest, [], np.empty((0, 4)), _no_ids(), [])
+        _write_table(table_of(path), settings, model.digest, [], np.empty((0, 4)), _no_ids(), [])
         return cls(path, database)
 
     @classmethod
@@ -95,14 +102,14 @@ class Collection:
             about = json.loads(content.schema.metadata[KEY])
             if about["format"] != FORMAT:
                 raise ValueError(f"format {about['format']}, expected {FORMAT}")
-            self.recipe = Recipe(**about["recipe"])
+            self.settings = FeatureSettings(**about["recipe"])
             self.model_digest: str = about["model_digest"]
             self.photos = [Photo(**photo) for photo in about["photos"]]
             numbers = {photo.name: number for number, photo in enumerate(self.photos)}
             names = content["photo"].to_pylist()
             self._photo_numbers = np.array([numbers[name] for name in names], np.int64)
             self._ids: Int64Array = np.asarray(content["id"].to_numpy(), np.int64)
-            self._places: Float64Array = np.column_stack(
+            self._frames: Float64Array = np.column_stack(
                 [content[name].to_numpy() for name in COLUMNS[1:5]]
             ).reshape(-1, 4)
         except Exception as error:  # pyarrow, json and this reader each have their own
@@ -125,16 +132,16 @@ class Collection:
         return self._ids
 
     def file_of(self, number: int) -> Path:
-        """Where a photo was when it was described."""
+        """The path of a photo when it was described."""
         return self.path.parent / self.photos[number].name
 
     def keypoints_of(self, number: int) -> tuple[Int64Array, Frames]:
         """Ids ``(n,)`` and frames of the keypoints of a photo."""
         rows = np.flatnonzero(self._photo_numbers == number)
-        return self._ids[rows], Frames(*self._places[rows].T)
+        return self._ids[rows], Frames(*self._frames[rows].T)
 
     def rows_of(self, ids: Int64Array) -> Int64Array:
-        """Rows of the table for ids; KeyError names the first that is not there."""
+        """Rows of the table for ids; KeyError names the first unknown id."""
         found = np.searchsorted(self._ids, ids, sorter=self._order)
         rows = self._order[np.minimum(found, len(self._order) - 1)] if len(self._ids) else found
         known = np.zeros(len(ids), np.bool_) if not len(self._ids) else self._ids[rows] == ids
@@ -148,16 +155,16 @@ class Collection:
 
     def frames_of(self, ids: Int64Array) -> Frames:
         """The frames of keypoints."""
-        return Frames(*self._places[self.rows_of(ids)].T)
+        return Frames(*self._frames[self.rows_of(ids)].T)
 
     def name_of(self, file: Path) -> str:
         """The name that a file has, or would have, in this collection."""
         return relative_name(self.path, file)
 
-    def put(self, described: Sequence[tuple[Path, str, Description]]) -> None:
+    def put(self, described: Sequence[tuple[Path, str, PhotoFeatures]]) -> None:
         """Add photos, replacing those of the same name: (file, digest, description) each.
 
-        All of them are in when this returns, or, if the process dies, none.
+        All of them are added when this returns; if the process dies before, none is.
         """
         orphans = np.setdiff1d(self.database.ids, self._ids)
         if len(orphans):
@@ -178,15 +185,15 @@ class Collection:
             for name, (_, digest, description) in zip(names, described, strict=True)
         ]
         frames = [description.frames for _, _, description in described]
-        new_places = [np.column_stack((f.x, f.y, f.sigma, f.angle)) for f in frames]
+        new_frames = [np.column_stack((f.x, f.y, f.sigma, f.angle)) for f in frames]
         old_names = [self.photos[number].name for number in self._photo_numbers[stays]]
         removed = self._ids[~stays]
         _write_table(
             table_of(self.path),
-            self.recipe,
+            self.settings,
             self.model_digest,
             sorted(kept_photos + new_photos, key=lambda photo: photo.name),
-            np.concatenate((self._places[stays], *new_places)),
+            np.concatenate((self._frames[stays], *new_frames)),
             np.concatenate((self._ids[stays], new_ids)),
             old_names + [n for n, count in zip(names, counts, strict=True) for _ in range(count)],
         )
@@ -201,7 +208,7 @@ def table_of(path: Path) -> Path:
 
 
 def relative_name(path: Path, file: Path) -> str:
-    """The path of ``file`` seen from the folder of the collection ``path``."""
+    """The path of ``file`` relative to the folder of the collection ``path``."""
     return Path(os.path.relpath(Path(file).resolve(), path.resolve().parent)).as_posix()
 
 
@@ -211,31 +218,24 @@ def _no_ids() -> Int64Array:
 
 def _write_table(
     file: Path,
-    recipe: Recipe,
+    settings: FeatureSettings,
     model_digest: str,
     photos: list[Photo],
-    places: Float64Array,
+    frames: Float64Array,
     ids: Int64Array,
     names: list[str],
 ) -> None:
-    """Write the table beside its place, then give it its name."""
+    """Write the table of a collection; the old one or the new one is there at every moment."""
     arrow = import_extra("pyarrow", "vision")
     parquet = import_extra("pyarrow.parquet", "vision")
     about: dict[str, Any] = {
         "format": FORMAT,
-        "recipe": asdict(recipe),
+        "recipe": asdict(settings),
         "model_digest": model_digest,
         "photos": [asdict(photo) for photo in photos],
     }
-    columns = [arrow.array(names, arrow.string()), *(arrow.array(c) for c in places.T.copy())]
+    columns = [arrow.array(names, arrow.string()), *(arrow.array(c) for c in frames.T.copy())]
     table = arrow.table([*columns, arrow.array(ids)], names=list(COLUMNS))
     table = table.replace_schema_metadata({KEY: json.dumps(about).encode()})
-    part = file.with_name(f".{file.name}.part")
-    try:
-        with part.open("wb") as stream:
-            parquet.write_table(table, stream)
-            stream.flush()
-            os.fsync(stream.fileno())
-        part.replace(file)
-    finally:
-        part.unlink(missing_ok=True)
+    with replacing(file) as fresh:
+        parquet.write_table(table, fresh)

@@ -6,17 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from hiernorm._files import replacing
+from hiernorm.array_types import BoolArray, Float64Array, UInt8Array
 from hiernorm.extras import import_extra
-from hiernorm.reference import Float64Array
-from hiernorm.vision.photos import UInt8Array
 
 HEIGHT = 720
-"""Pixels of the picture's height."""
+"""Height of the photos in pixels."""
 GAP = 8
 LINES = 300
-"""More lines than this hide the photos; they are spread evenly over the matches."""
+"""Maximum number of lines, spread evenly over the matches: more would hide the photos."""
 GREY = (110, 110, 110)
 
 
@@ -33,8 +32,8 @@ def read_colour(file: Path | str) -> UInt8Array:
 
 def draw_matches(
     photos: tuple[UInt8Array, UInt8Array],
-    places: tuple[Float64Array, Float64Array],
-    inliers: npt.NDArray[np.bool_],
+    points: tuple[Float64Array, Float64Array],
+    inliers: BoolArray,
     title: str,
 ) -> UInt8Array:
     """Draw two photos side by side: the inliers as coloured lines, the other matches as grey dots.
@@ -43,8 +42,8 @@ def draw_matches(
     ----------
     photos
         (height, width, 3) uint8 each.
-    places
-        ``(n, 2)`` places of the matches in both, in pixels of the full photos.
+    points
+        ``(n, 2)`` points of the matches in both, in pixels of the full photos.
     inliers
         ``(n,)``.
     title
@@ -71,8 +70,8 @@ def draw_matches(
     cv2.putText(
         canvas, title, (12, 27), cv2.FONT_HERSHEY_SIMPLEX, 0.7, (30, 30, 30), 1, cv2.LINE_AA
     )
-    first = (places[0] + 0.5) * factors[0] + (0, head)
-    second = (places[1] + 0.5) * factors[1] + (left, head)
+    first = (points[0] + 0.5) * factors[0] + (0, head)
+    second = (points[1] + 0.5) * factors[1] + (left, head)
     for outlier in np.flatnonzero(~inliers):
         for x, y in (first[outlier], second[outlier]):
             cv2.circle(canvas, (round(x), round(y)), 1, GREY, -1, cv2.LINE_AA)
@@ -89,9 +88,9 @@ def draw_matches(
 
 
 def write_picture(file: Path | str, picture: UInt8Array) -> None:
-    """Write a picture in the format of the file's name, whole or not at all.
+    """Write a picture in the format of the file's suffix, as a whole or not at all.
 
-    Raises ValueError where OpenCV knows no such format.
+    Raises ValueError if OpenCV cannot write the format.
     """
     cv2 = import_extra("cv2", "vision")
     path = Path(file)
@@ -101,15 +100,11 @@ def write_picture(file: Path | str, picture: UInt8Array) -> None:
         done = False
     if not done:
         raise ValueError(f"{path}: pictures are written as .png or .jpg")
-    part = path.with_name(f".{path.name}.part")
-    try:
-        part.write_bytes(content.tobytes())
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    with replacing(path, durable=False) as fresh:
+        fresh.write_bytes(content.tobytes())
 
 
 def _colour(cv2: Any, share: float) -> tuple[int, ...]:
-    """A colour for a height: neighbouring lines have similar ones."""
+    """A colour for a height; neighbouring lines have similar colours."""
     hue = np.array([[[int(np.clip(share, 0, 1) * 150), 255, 235]]], np.uint8)
     return tuple(int(v) for v in cv2.cvtColor(hue, cv2.COLOR_HSV2BGR)[0, 0])

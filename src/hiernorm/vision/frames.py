@@ -1,14 +1,12 @@
-"""Frames: where keypoints lie in an image, how large they are and which way they look."""
+"""Frames: positions, scales and orientations of keypoints."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from hiernorm.reference import Float64Array
+from hiernorm.array_types import AnyArray, Float64Array
 
 
 @dataclass(frozen=True)
@@ -53,6 +51,11 @@ class Frames:
     def __len__(self) -> int:
         return len(self.x)
 
-    def __getitem__(self, rows: npt.NDArray[Any] | slice) -> Frames:
+    @property
+    def centres(self) -> Float64Array:
+        """The centres ``(n, 2)``: x and y."""
+        return np.column_stack((self.x, self.y))
+
+    def __getitem__(self, rows: AnyArray | slice) -> Frames:
         """The frames that a mask, an array of positions or a slice selects."""
         return Frames(self.x[rows], self.y[rows], self.sigma[rows], self.angle[rows])

@@ -1,4 +1,4 @@
-"""Geometry of two photos: which matches agree with one homography or one epipolar geometry."""
+"""Two-view geometry: the homography or fundamental matrix of two photos, and its inliers."""
 
 from __future__ import annotations
 
@@ -7,71 +7,73 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from hiernorm._deprecation import renamed_attribute, renamed_names
+from hiernorm.array_types import BoolArray, Float64Array
 from hiernorm.extras import import_extra
-from hiernorm.reference import Float64Array
 
 GEOMETRIES = ("auto", "homography", "fundamental")
 LEAST = {"homography": 4, "fundamental": 8}
-"""Matches without which nothing is estimated."""
+"""Minimum number of matches of an estimate."""
 PLANAR = 0.8
-"""With "auto", a homography is chosen if it explains this share of what epipolar lines do: lines
-constrain less, so chance agrees with them more often."""
+"""With "auto", a homography is chosen if it has at least this share of the inliers of the
+fundamental matrix. Epipolar lines constrain less, so more wrong matches agree with them."""
 CONFIDENCE = 0.9999
 ITERATIONS = 10_000
 
 
 @dataclass(frozen=True)
-class Agreement:
-    """What two photos agree on.
+class TwoViewGeometry:
+    """A homography or fundamental matrix of two photos.
 
     Attributes
     ----------
-    geometry
+    kind
         ``"homography"`` or ``"fundamental"``.
     matrix : (3, 3) float64 or None
-        From the first photo to the second: places to places, or places to epipolar lines; None if
-        there is none.
+        From the first photo to the second: points to points, or points to epipolar lines. None if
+        nothing could be estimated.
     inliers : (n,) bool
         Which of the matches agree with it.
     """
 
-    geometry: str
+    kind: str
     matrix: Float64Array | None
-    inliers: npt.NDArray[np.bool_]
+    inliers: BoolArray
+    geometry = renamed_attribute("geometry", "kind")
 
     @property
     def count(self) -> int:
-        """How many matches agree."""
+        """The number of inliers."""
         return int(self.inliers.sum())
 
 
-def agree(
+def estimate_geometry(
     first: npt.ArrayLike,
     second: npt.ArrayLike,
     *,
     geometry: str = "auto",
     threshold: float = 2.0,
-) -> Agreement:
-    """Find what most matches agree on, by OpenCV's MAGSAC; the same on every run.
+) -> TwoViewGeometry:
+    """Estimate the two-view geometry of matches by OpenCV's MAGSAC; the same on every run.
 
     Parameters
     ----------
     first, second
-        ``(n, 2)`` places of the matches in both photos, in pixels.
+        ``(n, 2)`` points of the matches in both photos, in pixels.
     geometry
-        ``"homography"`` for planes and turning cameras, ``"fundamental"`` for anything rigid, or
-        ``"auto"``: the homography where it explains nearly as much.
+        ``"homography"`` for planes and rotating cameras, ``"fundamental"`` for any rigid scene, or
+        ``"auto"``: the homography where it has nearly as many inliers.
     threshold
-        How many pixels a match may be off.
+        Maximum error of an inlier in pixels.
 
     Examples
     --------
     >>> import numpy as np
-    >>> places = np.random.default_rng(0).uniform(0, 500, (50, 2))
-    >>> moved = places @ [[0.8, 0.6], [-0.6, 0.8]] + 30
+    >>> points = np.random.default_rng(0).uniform(0, 500, (50, 2))
+    >>> moved = points @ [[0.8, 0.6], [-0.6, 0.8]] + 30
     >>> moved[:10] += 100 * np.random.default_rng(1).uniform(1, 2, (10, 2))
-    >>> found = agree(places, moved)
-    >>> found.geometry, found.count
+    >>> found = estimate_geometry(points, moved)
+    >>> found.kind, found.count
     ('homography', 40)
     """
     if geometry not in GEOMETRIES:
@@ -88,8 +90,8 @@ def agree(
     return planar if planar.count >= PLANAR * epipolar.count else epipolar
 
 
-def _estimate(geometry: str, a: Float64Array, b: Float64Array, threshold: float) -> Agreement:
-    nothing = Agreement(geometry, None, np.zeros(len(a), np.bool_))
+def _estimate(geometry: str, a: Float64Array, b: Float64Array, threshold: float) -> TwoViewGeometry:
+    nothing = TwoViewGeometry(geometry, None, np.zeros(len(a), np.bool_))
     if len(a) < LEAST[geometry]:
         return nothing
     cv2 = import_extra("cv2", "vision")
@@ -103,15 +105,15 @@ def _estimate(geometry: str, a: Float64Array, b: Float64Array, threshold: float)
             matrix, mask = cv2.findFundamentalMat(
                 a, b, cv2.USAC_MAGSAC, threshold, CONFIDENCE, ITERATIONS
             )
-    except cv2.error:  # of places that determine nothing, such as all on one line
+    except cv2.error:  # points that determine nothing, such as all on one line
         return nothing
     if matrix is None or mask is None or matrix.shape != (3, 3):
         return nothing
-    return Agreement(geometry, matrix, mask.ravel().astype(np.bool_))
+    return TwoViewGeometry(geometry, matrix, mask.ravel().astype(np.bool_))
 
 
 def epipolar_distances(matrix: npt.ArrayLike, a: Float64Array, b: Float64Array) -> Float64Array:
-    """Distance in pixels of places ``(n, 2)`` to each other's epipolar lines; the larger one.
+    """Distance in pixels of points ``(n, 2)`` to each other's epipolar lines; the larger one.
 
     Examples
     --------
@@ -120,10 +122,19 @@ def epipolar_distances(matrix: npt.ArrayLike, a: Float64Array, b: Float64Array) 
     [2.0]
     """
     f = np.asarray(matrix, np.float64)
-    first, second = (np.column_stack((places, np.ones(len(places)))) for places in (a, b))
+    first, second = (np.column_stack((points, np.ones(len(points)))) for points in (a, b))
     lines, back = first @ f.T, second @ f
     off = np.abs(np.einsum("ij,ij->i", second, lines))
     with np.errstate(divide="ignore", invalid="ignore"):
         shortest = np.minimum(np.hypot(*lines.T[:2]), np.hypot(*back.T[:2]))
         distances: Float64Array = np.where(shortest > 0, off / shortest, np.inf)
     return distances
+
+
+__getattr__ = renamed_names(
+    __name__,
+    {
+        "Agreement": "hiernorm.vision.geometry:TwoViewGeometry",
+        "agree": "hiernorm.vision.geometry:estimate_geometry",
+    },
+)

@@ -12,14 +12,14 @@ from hiernorm.vision.frames import Frames
 from hiernorm.vision.photos import check_grey
 
 CONTRAST = 0.02
-"""Threshold of the detector; OpenCV's own default, 0.04, finds too little in smooth photos."""
+"""Contrast threshold of SIFT; OpenCV's default, 0.04, finds few keypoints in smooth photos."""
 
 
 DETECTORS = ("sift", "orb", "gftt")
-"""Blobs with scale and orientation; FAST corners with both; corners, upright and of one scale."""
+"""SIFT: blobs; ORB: FAST corners; both with scale and orientation. GFTT: corners without them."""
 
-MOST = 20_000
-"""ORB and GFTT want to know how many to look for."""
+MAX_KEYPOINTS = 20_000
+"""Limit of ORB and GFTT, which need one."""
 
 SIGMAS = {"sift": 1 / 2, "orb": 2 / 24, "gftt": 64 / 24 / 3}
 """A keypoint's sigma as a share of its size: SIFT's own; twice the patch of ORB; one pixel a step,
@@ -35,17 +35,17 @@ def detect(
 ) -> Frames:
     """Find keypoints, the strongest first.
 
-    The detector works in threads and reports in the order in which they finish; sorting by
-    strength, then by place, makes the result the same on every run.
+    OpenCV's detectors use threads and return keypoints in the order in which these finish. Sorting
+    by strength, then by position, makes the result the same on every run.
 
     Parameters
     ----------
     image
         Grey image, (height, width) uint8.
     limit
-        Keep the strongest only.
+        Maximum number of keypoints; the strongest are kept.
     contrast
-        Weaker extrema are left out: larger values find fewer keypoints. Of SIFT only.
+        Contrast threshold of SIFT: larger values find fewer keypoints.
     detector
         One of DETECTORS.
 
@@ -62,7 +62,7 @@ def detect(
         raise ValueError(f"limit must be at least 1, got {limit}")
     if detector not in DETECTORS:
         raise ValueError(f"detector must be one of {', '.join(DETECTORS)}, got {detector!r}")
-    found = _make(detector, contrast).detect(check_grey(image), None)
+    found = _make_detector(detector, contrast).detect(check_grey(image), None)
     share = SIGMAS[detector]
     rows = np.array(
         [
@@ -74,11 +74,11 @@ def detect(
     return Frames(*rows[np.lexsort(rows.T)][:limit, :4].T)
 
 
-def _make(detector: str, contrast: float) -> Any:
-    """OpenCV's detector."""
+def _make_detector(detector: str, contrast: float) -> Any:
+    """The detector of OpenCV."""
     cv2 = import_extra("cv2", "vision")
     if detector == "sift":
         return cv2.SIFT_create(contrastThreshold=contrast)
     if detector == "orb":
-        return cv2.ORB_create(nfeatures=MOST)
-    return cv2.GFTTDetector_create(maxCorners=MOST, qualityLevel=0.005, minDistance=3)
+        return cv2.ORB_create(nfeatures=MAX_KEYPOINTS)
+    return cv2.GFTTDetector_create(maxCorners=MAX_KEYPOINTS, qualityLevel=0.005, minDistance=3)

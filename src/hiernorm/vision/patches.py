@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from hiernorm.array_types import Float64Array, UInt8Array
 from hiernorm.extras import import_extra
-from hiernorm.reference import Float64Array
 from hiernorm.vision.frames import Frames
-from hiernorm.vision.photos import UInt8Array, check_grey
+from hiernorm.vision.photos import check_grey
 
 SIZE = 64
 """Pixels along the side of a patch."""

@@ -7,18 +7,17 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from hiernorm.array_types import UInt8Array
 from hiernorm.extras import import_extra
 
-UInt8Array = npt.NDArray[np.uint8]
-
 SUFFIXES = frozenset({".bmp", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"})
-"""Names of photos end in one of these, in upper or lower case."""
+"""Suffixes of photos, in upper or lower case."""
 
 
 def list_photos(folder: Path) -> list[Path]:
     """All photos in ``folder`` and below it, in the order of their names on every system.
 
-    Raises FileNotFoundError where there is no such folder or no photo in it.
+    Raises FileNotFoundError if there is no such folder or no photo in it.
     """
     folder = Path(folder)
     if not folder.is_dir():
@@ -36,9 +35,9 @@ def list_photos(folder: Path) -> list[Path]:
 
 
 def read_grey(file: Path) -> UInt8Array:
-    """The grey values of a photo, (height, width) uint8, turned as its camera says.
+    """The grey values of a photo, (height, width) uint8, rotated as its EXIF data say.
 
-    Raises FileNotFoundError for a missing file, ValueError for one that is no picture.
+    Raises FileNotFoundError for a missing file, ValueError if it is not a picture.
     """
     cv2 = import_extra("cv2", "vision")
     # Not cv2.imread: it cannot open every name on every system and only returns None if it fails.

@@ -1,0 +1,188 @@
+// The index and additions to it.
+#include "index.hpp"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+
+#include <string>
+
+#include "addition.hpp"
+#include "arrays.hpp"
+#include "bindings.hpp"
+
+using namespace nanobind::literals;
+
+namespace hiernorm {
+namespace {
+
+Settings make_settings(std::size_t dim, const std::string& metric, const std::string& engine,
+                       double alpha, std::optional<bool> cells) {
+    return {.dim = dim,
+            .metric = metric_named(metric),
+            .engine = engine_named(engine),
+            .alpha = alpha,
+            .cells = !cells   ? CellUse::kWhereItPays
+                     : *cells ? CellUse::kAlways
+                              : CellUse::kNever};
+}
+
+void add(Index& index, const Matrix<float>& rows, const Vector<std::int64_t>& ids) {
+    const nb::gil_scoped_release release;
+    index.add(rows.data(), ids.data(), rows.shape(0));
+}
+
+void check(const Index& index, const Matrix<float>& rows, const Vector<std::int64_t>& ids) {
+    const nb::gil_scoped_release release;
+    index.check(rows.data(), ids.data(), rows.shape(0));
+}
+
+nb::tuple search(const Index& index, const Matrix<float>& queries, std::size_t k, double beta,
+                 std::size_t threads, std::size_t batch_size) {
+    const SearchRequest request = top_k_request(k, beta);
+    std::vector<Answer> answers;
+    std::size_t entries;
+    {
+        const nb::gil_scoped_release release;
+        entries =
+            index.search(request, queries.data(), queries.shape(0), threads, batch_size, answers);
+    }
+    return top_k_to_python(answers, k, entries);
+}
+
+nb::tuple search_all(const Index& index, const Matrix<float>& queries, std::size_t k,
+                     std::size_t threads) {
+    SearchRequest request;
+    request.k = k;
+    std::vector<Answer> answers;
+    std::size_t entries;
+    {
+        const nb::gil_scoped_release release;
+        entries = index.search_all(request, queries.data(), queries.shape(0), threads, answers);
+    }
+    return top_k_to_python(answers, k, entries);
+}
+
+nb::tuple range(const Index& index, const Matrix<float>& queries, double threshold,
+                std::size_t threads) {
+    const SearchRequest request = range_request(threshold);
+    std::vector<Answer> answers;
+    std::size_t entries;
+    {
+        const nb::gil_scoped_release release;
+        entries = index.search(request, queries.data(), queries.shape(0), threads, 0, answers);
+    }
+    return range_to_python(answers, entries);
+}
+
+nb::object reconstruct(const Index& index, const Vector<std::int64_t>& ids) {
+    NewArray<float, 2> rows(ids.shape(0), index.settings().dim);
+    try {
+        index.reconstruct(ids.data(), ids.shape(0), rows.data());
+    } catch (const std::out_of_range& unknown) {
+        throw nb::key_error(unknown.what());
+    }
+    return rows.to_python();
+}
+
+nb::tuple entries(const Index& index, std::size_t first, std::size_t count) {
+    NewArray<std::int64_t, 1> ids(count);
+    NewArray<float, 2> rows(count, index.settings().dim);
+    index.copy_entries(first, count, ids.data(), rows.data());
+    return nb::make_tuple(ids.to_python(), rows.to_python());
+}
+
+nb::dict tensors(const Index& index) {
+    nb::dict found;
+    index.copy_tensors([&](const TensorLayout& tensor) {
+        const auto [array, data] = new_tensor(tensor);
+        found[tensor.name.c_str()] = array;
+        return data;
+    });
+    return found;
+}
+
+void begin(Addition* self, Index& index, const Matrix<float>& rows, const Matrix<float>& majors,
+           const Vector<std::int64_t>& ids, bool checked) {
+    const nb::gil_scoped_release release;
+    new (self) Addition(
+        index, {rows.data(), majors.data(), majors.shape(1), ids.data(), ids.shape(0)}, checked);
+}
+
+nb::object order(const Addition& addition) {
+    if (addition.order().empty()) return nb::none();
+    NewArray<std::uint32_t, 1> out(addition.order().size());
+    std::copy(addition.order().begin(), addition.order().end(), out.data());
+    return out.to_python();
+}
+
+void write(Addition& addition, const Matrix<float>& rows, const Vector<std::int64_t>& ids,
+           const std::optional<Matrix<double>>& views) {
+    const nb::gil_scoped_release release;
+    addition.write(rows.data(), ids.data(), views ? views->data() : nullptr, rows.shape(0));
+}
+
+nb::dict take_chunk(Addition& addition, std::size_t chunk_index, std::size_t entries) {
+    const Encoding& encoding = addition.encoding();
+    const Chunk chunk = addition.take_chunk(chunk_index);
+    nb::dict found;
+    for (const TensorLayout& tensor : chunk_tensors(encoding, entries)) {
+        const auto [array, data] = new_tensor(tensor);
+        copy_chunk_tensor(tensor, encoding, chunk, entries, data);
+        found[tensor.name.c_str()] = array;
+    }
+    return found;
+}
+
+nb::dict cones(const Addition& addition) {
+    nb::dict found;
+    for (const TensorLayout& tensor : cone_tensors(addition.encoding(), addition.written())) {
+        const auto [array, data] = new_tensor(tensor);
+        copy_cone_tensor(tensor, addition.cells(), addition.written(), data);
+        found[tensor.name.c_str()] = array;
+    }
+    return found;
+}
+
+}  // namespace
+
+void bind_index(nb::module_& m) {
+    nb::class_<Index>(m, "Index")
+        .def(
+            "__init__",
+            [](Index* self, std::size_t dim, const std::string& metric, const std::string& engine,
+               double alpha, std::optional<bool> cells) {
+                new (self) Index(make_settings(dim, metric, engine, alpha, cells));
+            },
+            "dim"_a, "metric"_a, "engine"_a, "alpha"_a, "cells"_a.none())
+        .def("__len__", &Index::size)
+        .def_prop_ro("ungrouped", &Index::ungrouped)
+        .def_prop_ro("nbytes", &Index::nbytes)
+        .def("encoding", &Index::encoding)
+        .def("set_encoding", &Index::set_encoding, "encoding"_a)
+        .def("add", &add, "rows"_a, "ids"_a)
+        .def("check", &check, "rows"_a, "ids"_a)
+        .def("search", &search, "queries"_a, "k"_a, "beta"_a, "threads"_a, "batch_size"_a)
+        .def("search_all", &search_all, "queries"_a, "k"_a, "threads"_a)
+        .def("range", &range, "queries"_a, "threshold"_a, "threads"_a)
+        .def("reconstruct", &reconstruct, "ids"_a)
+        .def("entries", &entries, "first"_a, "count"_a)
+        .def("tensors", &tensors);
+}
+
+void bind_addition(nb::module_& m) {
+    nb::class_<Addition>(m, "Addition")
+        .def("__init__", &begin, nb::keep_alive<1, 2>(), "index"_a, "rows"_a, "majors"_a, "ids"_a,
+             "checked"_a)
+        .def("__enter__", [](nb::object self) { return self; })
+        .def(
+            "__exit__", [](Addition& self, nb::handle, nb::handle, nb::handle) { self.close(); },
+            "type"_a.none(), "value"_a.none(), "traceback"_a.none())
+        .def_prop_ro("order", &order)
+        .def("write", &write, "rows"_a, "ids"_a, "views"_a.none())
+        .def("publish", &Addition::publish, nb::call_guard<nb::gil_scoped_release>())
+        .def("close", &Addition::close)
+        .def("take_chunk", &take_chunk, "chunk"_a, "entries"_a)
+        .def("cones", &cones);
+}
+
+}  // namespace hiernorm

@@ -1,0 +1,38 @@
+// Canonical scores and norms, by the kernels.
+#include "encode/exact_query.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace hiernorm {
+
+double canonical_norm(const Kernels& kernels, const float* row, std::size_t dim) {
+    thread_local std::vector<double> values;
+    values.assign(round_up(dim, kLanes), 0.0);
+    std::copy(row, row + dim, values.begin());
+    return std::sqrt(kernels.dot_f32(values.data(), row, dim));
+}
+
+void ExactQuery::prepare(const Kernels& kernels, Metric metric, const float* row, std::size_t dim) {
+    kernels_ = &kernels;
+    metric_ = metric;
+    dim_ = dim;
+    values_.assign(round_up(dim, kLanes), 0.0);
+    std::copy(row, row + dim, values_.begin());
+    norm_ = std::sqrt(kernels.dot_f32(values_.data(), row, dim));
+}
+
+double ExactQuery::score(const float* row) const {
+    if (metric_ == Metric::kL2) return 0.0 - kernels_->distance_f32(values_.data(), row, dim_);
+    const double product = kernels_->dot_f32(values_.data(), row, dim_);
+    if (metric_ == Metric::kInnerProduct) return product;
+    return product / (norm_ * canonical_norm(*kernels_, row, dim_));
+}
+
+double ExactQuery::major_product(const float* row, std::size_t major) const {
+    const double product = kernels_->dot_f32(values_.data(), row, major);
+    if (metric_ == Metric::kInnerProduct) return product;
+    return product / (norm_ * canonical_norm(*kernels_, row, dim_));
+}
+
+}  // namespace hiernorm

@@ -1,0 +1,36 @@
+// The canonical side of a query: its values in float64, padded for the kernels.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "encode/encoding.hpp"
+#include "kernels/kernels.hpp"
+
+namespace hiernorm {
+
+class ExactQuery {
+   public:
+    void prepare(const Kernels& kernels, Metric metric, const float* row, std::size_t dim);
+
+    // The canonical score of an entry's row.
+    double score(const float* row) const;
+
+    // The part of it that the first `major` dimensions make up (over both norms for cosine).
+    double major_product(const float* row, std::size_t major) const;
+
+    const std::vector<double>& values() const { return values_; }
+    double norm() const { return norm_; }
+
+   private:
+    const Kernels* kernels_ = nullptr;
+    Metric metric_ = Metric::kInnerProduct;
+    std::size_t dim_ = 0;
+    double norm_ = 0.0;
+    std::vector<double> values_;
+};
+
+// The canonical norm of a row: the root of its canonical product with itself.
+double canonical_norm(const Kernels& kernels, const float* row, std::size_t dim);
+
+}  // namespace hiernorm

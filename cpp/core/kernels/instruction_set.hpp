@@ -1,0 +1,82 @@
+// What an instruction set supplies: the few operations that differ between families. The templates
+// of scan.hpp, stages.hpp and floats.hpp are the algorithm.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/kernels.hpp"
+
+namespace hiernorm {
+namespace {
+
+// Sums and bounds of four candidates at a time.
+constexpr std::size_t kFour = 4;
+struct Four {
+    std::int32_t minors[kFour];
+    double bounds[kFour];
+};
+
+// `Scores` are the 16 scores of a block, in registers.
+template <class Isa>
+concept ScoresBlocks =
+    requires(typename Isa::Scores block, std::int32_t cut, std::int32_t* out,
+             const std::int32_t* scores, std::uint32_t position, Candidate* candidates) {
+        { Isa::splat(cut) } -> std::same_as<typename Isa::Scores>;
+        { Isa::load(scores) } -> std::same_as<typename Isa::Scores>;
+        { Isa::store(out, block) } -> std::same_as<void>;
+        // A bit per score above the cut; whether there is one.
+        { Isa::above(block, cut) } -> std::same_as<std::uint32_t>;
+        { Isa::any_above(block, cut) } -> std::same_as<bool>;
+        // Writes the scores above the cut as candidates, in order; a whole block may be written.
+        { Isa::append(block, cut, position, candidates) } -> std::same_as<std::size_t>;
+        { Isa::maximum(block, block) } -> std::same_as<typename Isa::Scores>;
+        // The maximum of the first and those scores of the second that are not above the cut.
+        { Isa::maximum_below(block, block, cut) } -> std::same_as<typename Isa::Scores>;
+        { Isa::horizontal_maximum(block) } -> std::same_as<std::int32_t>;
+    };
+
+// A query laid out in registers: the scores of the block that begins at an aligned line.
+template <class Query, class Isa>
+concept ScansBlocks =
+    requires(const Query query, const ScanQuery& codes, const std::uint8_t* block) {
+        Query(codes);
+        { query.score(block) } -> std::same_as<typename Isa::Scores>;
+    };
+
+// A stage's query in registers: the product with one row, the bounds of four candidates.
+template <class Query>
+concept ScansRows = requires(const Query query, const std::int8_t* codes, const std::uint8_t* row,
+                             const StageArguments& stage, const Candidate* candidates) {
+    Query(codes);
+    { query.dot(row) } -> std::same_as<std::int32_t>;
+    { query.bound(stage, candidates) } -> std::same_as<Four>;
+};
+
+// `Lanes` are the 16 lanes of a canonical sum, `CodingLanes` the 8 of a sum of squares.
+template <class Isa>
+concept SumsInLanes =
+    requires(typename Isa::Lanes lanes, typename Isa::CodingLanes squares, const double* values,
+             const float* row, double step, std::int8_t* codes, const float* block, float* scores) {
+        { Isa::zero_lanes() } -> std::same_as<typename Isa::Lanes>;
+        { Isa::add_lanes(lanes, values, row) } -> std::same_as<typename Isa::Lanes>;
+        { Isa::fold(lanes) } -> std::same_as<double>;
+        { Isa::zero_coding_lanes() } -> std::same_as<typename Isa::CodingLanes>;
+        {
+            Isa::code_lanes(squares, values, step, step, codes)
+        } -> std::same_as<typename Isa::CodingLanes>;
+        { Isa::square_lanes(squares, values) } -> std::same_as<typename Isa::CodingLanes>;
+        { Isa::fold_coding_lanes(squares) } -> std::same_as<double>;
+        { Isa::score_block_f32(block, row, std::size_t{}, scores) } -> std::same_as<void>;
+    };
+
+template <class Isa>
+concept InstructionSet =
+    ScoresBlocks<Isa> && ScansBlocks<typename Isa::template FixedQuery<1>, Isa> &&
+    ScansBlocks<typename Isa::template FixedQuery<kBurstGroups>, Isa> &&
+    ScansBlocks<typename Isa::LongQuery, Isa> && ScansRows<typename Isa::StageQuery> &&
+    SumsInLanes<Isa>;
+
+}  // namespace
+}  // namespace hiernorm

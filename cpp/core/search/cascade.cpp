@@ -1,0 +1,155 @@
+// The cascade: from all entries to the answer in steps that each read more of fewer entries. It
+// reads like reference.cascade_search, which gives the same answers and the same counts.
+//
+//   step         reads per entry                     rules out by
+//   skip cells   nothing: cones of many entries      the angle between query and cone
+//   scan         the major's codes                   integer score <= cut
+//   seed         the rows of the first best majors   (gives the threshold that makes the cut)
+//   sift         nothing: the scores of the scan     the threshold reached since
+//   tighten      the minor's codes, 64 bytes a time  the far tighter bound of major and minor codes
+//   weigh        the row's major                     its exact product instead of that of the codes
+//   settle       the float32 row                     the canonical score
+//
+// A group of queries goes through the steps together, a few tiles at a time: the codes of a tile
+// serve all queries while they are in the cache. What passes the scan is logged, and the steps
+// behind it read the log when the minor codes asked for meanwhile have arrived. Every step raises
+// the threshold for the tiles that follow. Whatever is ruled out leaves its certified bound in
+// SearchStats::skipped_bound.
+#include <algorithm>
+#include <span>
+#include <vector>
+
+#include "search/cell_skipper.hpp"
+#include "search/engines.hpp"
+#include "search/prepared_query.hpp"
+#include "search/refinement.hpp"
+#include "search/seeding.hpp"
+#include "search/tile_scan.hpp"
+
+namespace hiernorm {
+namespace {
+
+// Tiles between one reading of the log and the next: long enough for the codes asked for to
+// arrive, short enough for the threshold to be up to date.
+constexpr std::size_t kTilesLogged = 4;
+static_assert(kRangeEntries % (kTilesLogged * kTileEntries) == 0);
+
+// One query and the steps that it takes.
+class CascadeQuery {
+   public:
+    void begin(const Store& store, const Kernels& kernels, const SearchRequest& request,
+               const float* row, Answer& answer) {
+        query_.prepare(store, kernels, request, row, answer);
+        seeding_.begin();
+        refinement_.begin();
+        uses_cells_ = request.use_cells && store.cells().grouped_entries() != 0;
+        if (!uses_cells_) return;
+        cells_.begin(store, kernels, query_.view());
+        if (query_.missing() != 0) seeding_.seed_from_cells(query_, cells_);
+    }
+
+    // Among the kRangeEntries of a chunk from `first` on.
+    void skip_cells(std::size_t chunk, std::size_t first) {
+        const bool skipped = uses_cells_ && query_.missing() == 0 &&
+                             cells_.skip(chunk, first, query_.threshold(), query_.stats());
+        scan_.choose_blocks(query_, skipped);
+    }
+
+    std::size_t seed_or_scan(const Tile& tile, Candidate* out) {
+        if (query_.missing() != 0) return seeding_.seed_from_tile(query_, tile, out);
+        return scan_.scan(query_, cells_, tile, out);
+    }
+
+    void refine(const Tile& tile, std::span<Candidate> candidates) {
+        candidates = refinement_.sift(query_, tile.chunk, tile.norms, candidates);
+        if (candidates.empty()) return;
+        refinement_.tighten(query_, tile.chunk, tile.norms, candidates);
+        refinement_.weigh(query_, seeding_, tile.norms);
+    }
+
+    void settle() { refinement_.settle(query_, seeding_); }
+
+   private:
+    PreparedQuery query_;
+    bool uses_cells_ = false;
+    CellSkipper cells_;
+    Seeding seeding_;
+    TileScan scan_;
+    Refinement refinement_;
+};
+
+class Cascade {
+   public:
+    void search(const Store& store, const Kernels& kernels, const SearchRequest& request,
+                const float* rows, std::span<Answer> answers) {
+        if (queries_.size() < answers.size()) queries_.resize(answers.size());
+        const std::span queries(queries_.data(), answers.size());
+        for (std::size_t i = 0; i < queries.size(); ++i) {
+            queries[i].begin(store, kernels, request, rows + i * store.dim(), answers[i]);
+        }
+        const std::size_t stride = (queries.size() == 1 ? kTilesLogged : 1) * kTileEntries;
+        for (std::size_t c = 0; c < store.chunks(); ++c) {
+            const std::size_t entries = store.chunk_entries(c);
+            for (std::size_t first = 0; first < entries; first += stride) {
+                if (first % kRangeEntries == 0) {
+                    for (CascadeQuery& query : queries) query.skip_cells(c, first);
+                }
+                scan_tiles(store, c, first, std::min(first + stride, entries), queries);
+                for (const Logged& found : logged_) {
+                    found.query->refine(found.tile, {log_.data() + found.first, found.count});
+                }
+            }
+        }
+        for (CascadeQuery& query : queries) query.settle();
+    }
+
+    // Large buffers are not kept from one call to the next.
+    void shrink() {
+        if (queries_.size() > 1) std::vector<CascadeQuery>().swap(queries_);
+    }
+
+   private:
+    // Candidates of one query in one tile, neighbours in the log.
+    struct Logged {
+        CascadeQuery* query;
+        Tile tile;
+        std::size_t first;
+        std::size_t count;
+    };
+
+    void scan_tiles(const Store& store, std::size_t c, std::size_t first, std::size_t last,
+                    std::span<CascadeQuery> queries) {
+        const Chunk& chunk = store.chunk(c);
+        std::size_t used = 0;
+        logged_.clear();
+        for (; first < last; first += kTileEntries) {
+            const Tile tile{.chunk = chunk,
+                            .norms = chunk.tiles[first / kTileEntries],
+                            .first = first,
+                            .entries = std::min(kTileEntries, last - first),
+                            .position = static_cast<std::uint32_t>(c * kChunkEntries + first)};
+            for (CascadeQuery& query : queries) {
+                const std::size_t room = used + tile.entries + kBlockEntries;
+                if (log_.size() < room) log_.resize(room + queries.size() * kTileEntries);
+                const std::size_t added = query.seed_or_scan(tile, log_.data() + used);
+                if (added != 0) logged_.push_back({&query, tile, used, added});
+                used += added;
+            }
+        }
+    }
+
+    std::vector<CascadeQuery> queries_;
+    std::vector<Candidate> log_;
+    std::vector<Logged> logged_;
+};
+
+}  // namespace
+
+void search_cascade(const Store& store, const Kernels& kernels, const SearchRequest& request,
+                    const float* queries, std::span<Answer> answers) {
+    thread_local Cascade cascade;  // its buffers serve the next call
+    cascade.search(store, kernels, request, queries, answers);
+    cascade.shrink();
+}
+
+}  // namespace hiernorm

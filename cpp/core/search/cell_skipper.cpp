@@ -1,0 +1,135 @@
+// Goes down the cones of one query.
+#include "search/cell_skipper.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace hiernorm {
+namespace {
+
+// Cones that are followed down to get a threshold from, and blocks that are read in the end.
+constexpr std::size_t kFollowed = 6;
+constexpr std::size_t kNearest = 16;
+
+// Reading more than this share of a range block by block is slower than reading it in a row.
+constexpr double kMostRead = 0.8;
+
+// Where three of four ranges had to be read whole, the rest is not even tried.
+constexpr std::size_t kTrials = 4;
+
+constexpr std::size_t cones_of(std::size_t entries, std::size_t level) {
+    return divide_up(entries, entries_per_cone(level));
+}
+
+}  // namespace
+
+void CellSkipper::begin(const Store& store, const Kernels& kernels, const QueryView& view) {
+    store_ = &store;
+    kernels_ = &kernels;
+    query_.prepare(kernels, store.encoding(), store.cells(), view, store.largest());
+    tried_ = 0;
+    whole_ = 0;
+}
+
+std::span<const std::uint32_t> CellSkipper::nearest(std::size_t entries) {
+    const Cells& cells = store_->cells();
+    const std::size_t blocks_wanted = std::max(kNearest, 2 * entries / kBlockEntries);
+    const std::size_t slots = cells.layout().slots();
+    nearest_.clear();
+    for (std::size_t c = 0; c < store_->chunks(); ++c) {
+        if (cells.chunk(c) != nullptr) nearest_.push_back(static_cast<std::uint32_t>(c));
+    }
+    // Numbers of blocks of 16 cones become numbers of cones, which are blocks one level down.
+    for (std::size_t level = kConeLevels; level-- > 0;) {
+        const std::size_t blocks = kChunkEntries / entries_per_cone(level) / kBlockEntries;
+        const std::size_t cones = cones_of(store_->size(), level);
+        const std::size_t wanted =
+            level == 0 ? blocks_wanted : blocks_wanted * kFollowed / kNearest;
+        ranked_.clear();
+        for (const std::uint32_t block : nearest_) {
+            alignas(64) std::int32_t scores[kBlockEntries];
+            kernels_->score_u8i8((*cells.chunk(block / blocks))[level].data() +
+                                     block % blocks * kBlockEntries * slots,
+                                 kBlockEntries, query_.directions(), scores);
+            rank(scores, block * kBlockEntries, cones, wanted);
+        }
+        nearest_.clear();
+        for (const Candidate& candidate : ranked_) nearest_.push_back(candidate.position);
+        std::sort(nearest_.begin(), nearest_.end());
+    }
+    return nearest_;
+}
+
+// Keeps the `wanted` best of the cones seen so far; the first of equals.
+void CellSkipper::rank(const std::int32_t* scores, std::size_t first, std::size_t cones,
+                       std::size_t wanted) {
+    constexpr auto kLowest = std::numeric_limits<std::int32_t>::min();
+    Candidate better[2 * kBlockEntries];
+    const std::int32_t bar = ranked_.size() < wanted ? kLowest : ranked_.back().score;
+    const std::size_t count =
+        kernels_->sift_i32(scores, std::min(kBlockEntries, cones - first), bar,
+                           static_cast<std::uint32_t>(first), better, nullptr);
+    for (std::size_t i = 0; i < count; ++i) {
+        if (ranked_.size() == wanted) {
+            if (better[i].score <= ranked_.back().score) continue;
+            ranked_.pop_back();
+        }
+        auto place = ranked_.end();
+        while (place != ranked_.begin() && (place - 1)->score < better[i].score) --place;
+        ranked_.insert(place, better[i]);
+    }
+}
+
+bool CellSkipper::skip(std::size_t chunk, std::size_t first, double threshold, SearchStats& stats) {
+    const ChunkCones* cones = store_->cells().chunk(chunk);
+    if (tried_ >= kTrials && 4 * whole_ >= 3 * tried_) return false;
+    if (cones == nullptr || !query_.aim(threshold)) return false;
+    ++tried_;
+    const std::size_t end = std::min(first + kRangeEntries, store_->chunk_entries(chunk));
+    descend(*cones, first, end);
+    const std::size_t blocks = cones_of(end, 0) - first / kBlockEntries;
+    if (static_cast<double>(left_count_) > kMostRead * static_cast<double>(blocks)) {
+        ++whole_;
+        return false;
+    }
+    next_ = 0;
+    stats.cells += left_count_;
+    if (left_count_ < blocks) {
+        // No member of the others reaches the threshold.
+        const double below = std::nextafter(threshold, -std::numeric_limits<double>::infinity());
+        stats.skipped_bound = std::max(stats.skipped_bound, below);
+    }
+    return true;
+}
+
+// Leaves the blocks that can hold an entry which reaches the threshold in left_.
+void CellSkipper::descend(const ChunkCones& cones, std::size_t first, std::size_t end) {
+    constexpr std::size_t kMost = kRangeEntries / kBlockEntries;
+    left_.resize(kMost + kBlockEntries);
+    level_below_.resize(kMost + kBlockEntries);
+    // The cones of 4,096 entries are few: those of the range are all looked at.
+    left_count_ = 0;
+    for (std::size_t entry = first; entry < end; entry += entries_per_cone(kConeLevels - 1)) {
+        left_[left_count_++] =
+            static_cast<std::uint16_t>(entry / entries_per_cone(kConeLevels - 1));
+    }
+    for (std::size_t level = kConeLevels - 1; level-- > 0;) {
+        left_count_ = kernels_->skip_cells_u8i8(cones[level].data(), left_.data(), left_count_,
+                                                query_.scan(), query_.cut(), level_below_.data());
+        const std::size_t last = cones_of(end, level);
+        while (left_count_ != 0 && level_below_[left_count_ - 1] >= last) --left_count_;
+        left_.swap(level_below_);
+    }
+}
+
+std::span<const std::uint16_t> CellSkipper::blocks_before(std::size_t end) {
+    const std::uint16_t* const first = left_.data() + next_;
+    const std::uint16_t* const last =
+        std::lower_bound(first, static_cast<const std::uint16_t*>(left_.data()) + left_count_,
+                         (end + kBlockEntries - 1) / kBlockEntries);
+    next_ = static_cast<std::size_t>(last - left_.data());
+    return {first, last};
+}
+
+}  // namespace hiernorm

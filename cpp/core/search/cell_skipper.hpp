@@ -1,0 +1,51 @@
+// The step "skip cells": the blocks that one query has to read are those whose cones, of 256
+// entries and then of 16, can hold a better entry. The cones of 4,096 entries only lead to the
+// first threshold.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "cells/cone_query.hpp"
+#include "search/request.hpp"
+#include "store/store.hpp"
+
+namespace hiernorm {
+
+class CellSkipper {
+   public:
+    void begin(const Store& store, const Kernels& kernels, const QueryView& view);
+
+    // Blocks of the store that point much the same way as the query, in order: at least 16, and
+    // twice `entries` entries, if there are as many.
+    std::span<const std::uint32_t> nearest(std::size_t entries);
+
+    // Skips the blocks among kRangeEntries of a chunk, from entry `first` on, that cannot reach the
+    // threshold. False where it is not worth it: then all of them are to be read.
+    bool skip(std::size_t chunk, std::size_t first, double threshold, SearchStats& stats);
+
+    // Blocks left that blocks_before() has not given yet: they follow one another in memory.
+    std::size_t blocks_left() const { return left_count_ - next_; }
+
+    // The next blocks left up to entry `end` of the chunk, as numbers within it.
+    std::span<const std::uint16_t> blocks_before(std::size_t end);
+
+   private:
+    void rank(const std::int32_t* scores, std::size_t first, std::size_t cones, std::size_t wanted);
+    void descend(const ChunkCones& cones, std::size_t first, std::size_t end);
+
+    const Store* store_ = nullptr;
+    const Kernels* kernels_ = nullptr;
+    ConeQuery query_;
+    std::size_t tried_ = 0;  // ranges, and those of them that had to be read whole
+    std::size_t whole_ = 0;
+    std::vector<Candidate> ranked_;  // best first
+    std::vector<std::uint32_t> nearest_;
+    std::vector<std::uint16_t> left_, level_below_;
+    std::size_t left_count_ = 0;
+    std::size_t next_ = 0;
+};
+
+}  // namespace hiernorm

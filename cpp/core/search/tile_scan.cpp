@@ -1,0 +1,93 @@
+// Scans all blocks of a tile, or a list of them.
+#include "search/tile_scan.hpp"
+
+namespace hiernorm {
+namespace {
+
+// The rows of the first stage, where they are of 64 bytes.
+const std::uint8_t* stage_rows(const Encoding& encoding, const Chunk& chunk) {
+    if (encoding.stages[0].bytes != kStageBytes) return nullptr;
+    return chunk.stage_codes[0].data();
+}
+
+}  // namespace
+
+std::size_t TileScan::scan(PreparedQuery& query, CellSkipper& cells, const Tile& tile,
+                           Candidate* out) {
+    switch (blocks_) {
+        case Blocks::kListed: return query.mask().keep(out, scan_listed(query, cells, tile, out));
+        case Blocks::kAllowed: return query.mask().keep(out, scan_allowed(query, tile, out));
+        case Blocks::kAll: break;
+    }
+    return scan_all(query, tile, out);
+}
+
+std::size_t TileScan::scan_all(PreparedQuery& query, const Tile& tile, Candidate* out) {
+    // Exact search need not know the largest score it skips: the cut bounds it, and what the cut
+    // proves is below the threshold. Soft mode must know.
+    const std::int32_t cut = query.cut(tile.norms);
+    std::int32_t skipped = kNoScore;
+    const std::uint8_t* rows = stage_rows(query.encoding(), tile.chunk);
+    if (rows != nullptr) rows += tile.first * kStageBytes;
+    const std::size_t count = query.kernels().scan_u8i8(
+        tile.chunk.major_codes.data() + tile.first * query.encoding().slots(), tile.entries,
+        query.codes().scan(), cut, tile.position, rows, out, query.soft() ? &skipped : nullptr);
+    query.stats().scanned += tile.entries;
+    if (count < tile.entries) query.skip_scores(query.soft() ? skipped : cut, tile.norms);
+    return count;
+}
+
+// Reads the blocks only that hold an entry which may be returned, where they are few.
+std::size_t TileScan::scan_allowed(PreparedQuery& query, const Tile& tile, Candidate* out) {
+    allowed_.resize(kTileEntries / kBlockEntries);
+    const std::size_t blocks = query.mask().blocks(tile.position, tile.entries,
+                                                   tile.first / kBlockEntries, allowed_.data());
+    if (blocks == 0) return 0;
+    if (query.soft() || blocks * kBlockEntries >= tile.entries / 2) {
+        return scan_all(query, tile, out);
+    }
+    return scan_blocks(query, tile, {allowed_.data(), blocks}, blocks, out);
+}
+
+std::size_t TileScan::scan_listed(PreparedQuery& query, CellSkipper& cells, const Tile& tile,
+                                  Candidate* out) {
+    std::size_t listed = cells.blocks_left();
+    std::span<const std::uint16_t> list = cells.blocks_before(tile.first + tile.entries);
+    if (!query.mask().all()) {
+        allowed_.resize(kTileEntries / kBlockEntries);
+        listed = query.mask().keep_blocks(tile.position - tile.first, list, allowed_.data());
+        list = {allowed_.data(), listed};
+    }
+    return list.empty() ? 0 : scan_blocks(query, tile, list, listed, out);
+}
+
+// Scans the blocks of `list`; behind them it goes on to `listed` blocks with those of later tiles.
+std::size_t TileScan::scan_blocks(PreparedQuery& query, const Tile& tile,
+                                  std::span<const std::uint16_t> list, std::size_t listed,
+                                  Candidate* out) {
+    const Kernels& kernels = query.kernels();
+    const ScanQuery& codes = query.codes().scan();
+    const std::size_t end = tile.first + tile.entries;
+    // Behind the last entry of the store a block is not whole.
+    const bool partial = (list.back() + std::size_t{1}) * kBlockEntries > end;
+    if (partial) list = list.first(list.size() - 1);
+    const std::size_t rest = partial ? end % kBlockEntries : 0;
+    const std::uint8_t* major_codes = tile.chunk.major_codes.data();
+    const auto position = tile.position - static_cast<std::uint32_t>(tile.first);
+    const std::int32_t cut = query.cut(tile.norms);
+    std::size_t count =
+        kernels.scan_list_u8i8(major_codes, list.data(), list.size(), listed, codes, cut, position,
+                               stage_rows(query.encoding(), tile.chunk), out);
+    if (partial) {
+        const std::size_t whole = end - rest;
+        count += kernels.scan_u8i8(major_codes + whole * query.encoding().slots(), rest, codes, cut,
+                                   position + static_cast<std::uint32_t>(whole), nullptr,
+                                   out + count, nullptr);
+    }
+    const std::size_t scanned = list.size() * kBlockEntries + rest;
+    query.stats().scanned += scanned;
+    if (count < scanned) query.skip_scores(cut, tile.norms);
+    return count;
+}
+
+}  // namespace hiernorm

@@ -1,0 +1,43 @@
+// The step "scan": the integer scores of the majors of a tile, and the entries above the cut.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "search/cell_skipper.hpp"
+#include "search/prepared_query.hpp"
+
+namespace hiernorm {
+
+class TileScan {
+   public:
+    // Which blocks of the tiles to come are read: those that skip cells has left, or those with an
+    // entry that may be returned, or all.
+    void choose_blocks(const PreparedQuery& query, bool cells_skipped) {
+        blocks_ = cells_skipped        ? Blocks::kListed
+                  : query.mask().all() ? Blocks::kAll
+                                       : Blocks::kAllowed;
+    }
+
+    // Writes the candidates of the tile to `out` (room for all and one block more), asks for their
+    // minor codes and returns their number. Tiles come in order.
+    std::size_t scan(PreparedQuery& query, CellSkipper& cells, const Tile& tile, Candidate* out);
+
+   private:
+    enum class Blocks { kAll, kAllowed, kListed };
+
+    std::size_t scan_all(PreparedQuery& query, const Tile& tile, Candidate* out);
+    std::size_t scan_allowed(PreparedQuery& query, const Tile& tile, Candidate* out);
+    std::size_t scan_listed(PreparedQuery& query, CellSkipper& cells, const Tile& tile,
+                            Candidate* out);
+    std::size_t scan_blocks(PreparedQuery& query, const Tile& tile,
+                            std::span<const std::uint16_t> list, std::size_t listed,
+                            Candidate* out);
+
+    Blocks blocks_ = Blocks::kAll;
+    std::vector<std::uint16_t> allowed_;
+};
+
+}  // namespace hiernorm

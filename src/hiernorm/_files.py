@@ -1,0 +1,140 @@
+"""The only place that changes files: write, fsync, rename, remove.
+
+Every function either does all it says or raises OSError; tests make each system call fail in turn.
+
+A file is replaced by writing another one beside it and renaming that: a reader finds the old
+contents or the new ones, never a part. :func:`replace_file` is for a file of a database, which has
+one writer at a time; :func:`replacing` is for any other file, and for libraries that write to a
+path. The contents reach the disk before the rename, and the rename before either returns, unless
+the caller of :func:`replacing` says otherwise.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+Bytes = bytes | memoryview
+
+_BINARY = getattr(os, "O_BINARY", 0)
+_CLOSE_ON_EXEC = getattr(os, "O_CLOEXEC", 0)
+
+
+def create_file(path: Path) -> int:
+    """Create ``path``, which must not exist, and return its descriptor."""
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | _BINARY | _CLOSE_ON_EXEC, 0o666)
+
+
+def write_at(descriptor: int, offset: int, data: Bytes) -> None:
+    """Write all of ``data`` at ``offset``, in as many calls as it takes."""
+    left = memoryview(data).cast("B")
+    os.lseek(descriptor, offset, os.SEEK_SET)
+    while left.nbytes:
+        written = os.write(descriptor, left)
+        if written <= 0:
+            raise OSError(errno.EIO, "nothing was written")
+        left = left[written:]
+
+
+def sync_file(descriptor: int) -> None:
+    """Return when what was written is on the disk."""
+    os.fsync(descriptor)
+
+
+def sync_folder(folder: Path) -> None:
+    """Return when names created, renamed or removed in ``folder`` are on the disk."""
+    if os.name == "nt":  # a folder has no descriptor there, and NTFS keeps a journal of names
+        return
+    descriptor = os.open(folder, os.O_RDONLY | _CLOSE_ON_EXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Make ``data`` the contents of ``path``, durably; for one writer at a time.
+
+    The new contents are written to ``<name>.new``. What a killed process left there is removed.
+    """
+    fresh = _fixed_name(path)
+    remove_file(fresh)
+    descriptor = create_file(fresh)
+    try:
+        write_at(descriptor, 0, data)
+        sync_file(descriptor)
+    finally:
+        os.close(descriptor)
+    os.replace(fresh, path)
+    sync_folder(path.parent)
+
+
+@contextmanager
+def replacing(path: Path, *, durable: bool = True, alone: bool = False) -> Iterator[Path]:
+    """Yield a path to write to; it becomes ``path`` when the block ends without an error.
+
+    Parameters
+    ----------
+    path
+        The file to create or replace.
+    durable
+        Whether to wait for the disk. Without it the file is still whole or not there when a
+        process dies, but not when the power fails: enough for what can be made again.
+    alone
+        Whether there is one writer at a time. Then what a killed process left behind is
+        overwritten. Without it any number of processes and threads may write, and the last wins.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "greeting.txt"
+    >>> with replacing(path) as fresh:
+    ...     _ = fresh.write_text("hello")
+    >>> path.read_text(), len(list(path.parent.iterdir()))
+    ('hello', 1)
+    """
+    fresh = _fixed_name(path) if alone else _unique_name(path)
+    remove_file(fresh)
+    try:
+        yield fresh
+        if durable:
+            descriptor = os.open(fresh, os.O_RDWR | _BINARY | _CLOSE_ON_EXEC)
+            try:
+                sync_file(descriptor)
+            finally:
+                os.close(descriptor)
+        os.replace(fresh, path)
+    except BaseException:
+        remove_file(fresh)
+        raise
+    if durable:
+        sync_folder(path.parent)
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Make ``content`` the contents of ``path``, durably; its folder is made if it is missing."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as fresh:
+        fresh.write_bytes(content)
+
+
+def _fixed_name(path: Path) -> Path:
+    return path.with_name(path.name + ".new")
+
+
+def _unique_name(path: Path) -> Path:
+    """A hidden name beside ``path`` that ends as it does: some libraries go by the suffix."""
+    return path.with_name(f".{os.getpid()}.{threading.get_ident()}.{path.name}")
+
+
+def remove_file(path: Path) -> bool:
+    """Remove ``path`` if it can be done; a file that is open elsewhere may have to wait."""
+    try:
+        os.unlink(path)
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,128 @@
+"""Locations of sharded databases: a folder that all nodes see, or a URI that each node copies."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from hiernorm import _files
+from hiernorm.distributed.manifest import MANIFEST as SHARDS_MANIFEST
+from hiernorm.distributed.manifest import ShardsManifest, parse_shards_manifest
+from hiernorm.extras import import_extra
+from hiernorm.storage.errors import DatabaseError, NotADatabaseError
+from hiernorm.storage.lock import WriterLock
+from hiernorm.storage.manifest import MANIFEST, PREPARED, Manifest, parse_manifest
+from hiernorm.storage.transaction import remove_files_but
+
+COPY_TIMEOUT = 3600.0
+"""Seconds that an actor waits while another actor of its node copies the same shard."""
+
+
+COPY_BYTES = 1 << 22
+"""Bytes that are copied at a time."""
+
+
+class Location:
+    """A folder of files, by path or by URI (``s3://...``, read with pyarrow)."""
+
+    def __init__(self, path_or_uri: str | os.PathLike[str]) -> None:
+        text = os.fspath(path_or_uri)
+        parts = urlsplit(text)
+        self.name = text
+        self._remote: Any = None
+        if parts.scheme == "file":
+            self._path = Path(unquote(parts.path))
+        elif "://" in text:
+            arrow = import_extra("pyarrow.fs", extra="ray")
+            self._remote, folder = arrow.FileSystem.from_uri(text)
+            self._path = Path(folder)
+        else:
+            self._path = Path(text).absolute()
+            self.name = str(self._path)
+
+    @property
+    def folder(self) -> Path:
+        """The folder; DatabaseError if the location is read-only."""
+        if self._remote is not None:
+            raise DatabaseError(
+                f"{self.name} can be searched, not changed: change the database in a folder and "
+                "copy it there"
+            )
+        return self._path
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether files must be copied before they can be mapped."""
+        return self._remote is not None
+
+    def read(self, name: str) -> bytes:
+        """The contents of a file."""
+        if self._remote is None:
+            return (self._path / name).read_bytes()
+        with self._remote.open_input_stream((self._path / name).as_posix()) as stream:
+            data: bytes = stream.read()
+        return data
+
+    def copy(self, name: str, to: Path) -> None:
+        """Copy a file to this machine; a partial copy never has the name ``to``."""
+        with _files.replacing(to, durable=False, alone=True) as fresh:
+            if self._remote is None:
+                shutil.copyfile(self._path / name, fresh)
+                return
+            with (
+                self._remote.open_input_stream((self._path / name).as_posix()) as stream,
+                fresh.open("wb") as out,
+            ):
+                shutil.copyfileobj(stream, out, COPY_BYTES)
+
+    def read_manifest(self) -> ShardsManifest:
+        """The newest manifest of the sharded database."""
+        try:
+            data = self.read(SHARDS_MANIFEST)
+        except (FileNotFoundError, NotADirectoryError):
+            raise NotADatabaseError(
+                f"{self.name} has no {SHARDS_MANIFEST}: not a sharded database; "
+                "ShardedDatabase.create makes one"
+            ) from None
+        return parse_shards_manifest(data, f"{self.name}/{SHARDS_MANIFEST}")
+
+
+def copy_shard(location: Location, shard: str, sha256: str, local: Path) -> Path:
+    """Bring the copy of a shard on this machine to the generation of ``sha256``; its folder.
+
+    Files never change, so only missing files are copied. If the generation no longer exists, the
+    newest one is copied, and opening it raises StaleGenerationError.
+    """
+    folder = local / f"{hashlib.sha256(location.name.encode()).hexdigest()[:16]}-{shard}"
+    folder.mkdir(parents=True, exist_ok=True)
+    with WriterLock(folder, COPY_TIMEOUT):
+        while True:
+            manifest = _find_manifest(location, shard, sha256)
+            try:
+                for name in sorted(manifest.file_names()):
+                    if not (folder / name).exists():
+                        location.copy(f"{shard}/{name}", folder / name)
+            except FileNotFoundError:
+                if _find_manifest(location, shard, sha256) == manifest:
+                    raise
+                continue
+            break
+        _files.replace_file(folder / MANIFEST, manifest.to_bytes())
+        remove_files_but(folder, manifest.file_names())
+    return folder
+
+
+def _find_manifest(location: Location, shard: str, sha256: str) -> Manifest:
+    path = Path(location.name) / shard / MANIFEST
+    newest = parse_manifest(location.read(f"{shard}/{MANIFEST}"), path)
+    if newest.digest == sha256:
+        return newest
+    try:
+        prepared = parse_manifest(location.read(f"{shard}/{PREPARED}"), path.with_name(PREPARED))
+    except FileNotFoundError:
+        return parse_manifest(location.read(f"{shard}/{MANIFEST}"), path)
+    return prepared if prepared.digest == sha256 else newest

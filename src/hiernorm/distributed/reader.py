@@ -1,0 +1,202 @@
+"""The reader of a sharded database: searches, look-ups and checks of one generation."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from hiernorm.array_types import Float32Array, Float64Array, Int64Array
+from hiernorm.arrays import as_ids
+from hiernorm.certificate import digest_in_order
+from hiernorm.distributed.actor_pool import ActorPool
+from hiernorm.distributed.answers import MissingShards, ShardedCertificate, ShardedHits
+from hiernorm.distributed.errors import ShardsMissingError, StaleGenerationError
+from hiernorm.distributed.fan_out import BatchResult, QueryFanOut, ShardQuery
+from hiernorm.distributed.location import Location
+from hiernorm.distributed.manifest import ShardsManifest
+from hiernorm.distributed.placement import split_by_shard
+from hiernorm.hits import RangeHits
+from hiernorm.settings import IndexSettings
+from hiernorm.storage.database import ENTRIES_AT_A_TIME
+from hiernorm.storage.selection import Selection
+from hiernorm.verification import Verification
+
+RETRY_SECONDS = 0.01
+"""Pause before the manifest is read again while a writer is about to replace it."""
+
+T = TypeVar("T")
+
+
+class ShardedReader:
+    """Reads the generation of ``manifest`` until :meth:`refresh` replaces it."""
+
+    def __init__(
+        self,
+        location: Location,
+        actor_pool: ActorPool,
+        fan_out: QueryFanOut,
+        settings: IndexSettings,
+    ) -> None:
+        self._location = location
+        self._actor_pool = actor_pool
+        self._fan_out = fan_out
+        self._settings = settings
+        self.manifest = location.read_manifest()
+
+    def refresh(self) -> bool:
+        """Read the newest manifest; whether it is another one."""
+        before = self.manifest
+        self.manifest = self._location.read_manifest()
+        return self.manifest != before
+
+    def read(self, act: Callable[[ShardsManifest], T], deadline: float) -> T:
+        """Call ``act`` with the manifest, and again with the newest where its files are gone.
+
+        ``deadline`` is a time of the monotonic clock.
+        """
+        while True:
+            manifest = self.manifest
+            try:
+                return act(manifest)
+            except StaleGenerationError:
+                if time.monotonic() >= deadline:
+                    raise
+                if self.manifest == manifest and not self.refresh():
+                    time.sleep(RETRY_SECONDS)
+
+    def search(
+        self, shard_query: ShardQuery, queries: Float32Array, batch: int | None
+    ) -> ShardedHits:
+        """The k best entries of every query."""
+        start = time.perf_counter()
+        results, missing = self._fan_out.search(self._with_ids(shard_query), queries, batch)
+        ids = np.concatenate([result.ids for result in results])
+        scores = np.concatenate([result.scores for result in results])
+        seconds = {
+            name: sum(result.seconds[name] for result in results) for name in ("shards", "merge")
+        }
+        seconds["total"] = time.perf_counter() - start
+        certificate = self._certificate(shard_query, results, scores[:, -1], missing)
+        return ShardedHits(ids, scores, certificate, seconds)
+
+    def range(self, shard_query: ShardQuery, queries: Float32Array) -> RangeHits:
+        """All entries from the threshold up."""
+        results, missing = self._fan_out.range(self._with_ids(shard_query), queries)
+        offsets = [np.zeros(1, np.int64)]
+        for result in results:
+            if result.offsets is not None:
+                offsets.append(result.offsets[1:] + offsets[-1][-1])
+        kth = np.full(len(queries), shard_query.threshold)
+        return RangeHits(
+            np.concatenate(offsets),
+            np.concatenate([result.ids for result in results]),
+            np.concatenate([result.scores for result in results]),
+            self._certificate(shard_query, results, kth, missing),
+        )
+
+    def _certificate(
+        self,
+        shard_query: ShardQuery,
+        results: list[BatchResult],
+        kth: Float64Array,
+        missing: MissingShards | None,
+    ) -> ShardedCertificate:
+        answered = dict(results[0].entries)
+        for shard in () if missing is None else missing.shards:
+            answered.pop(shard, None)
+        return ShardedCertificate(
+            sum(answered.values()),
+            np.concatenate([result.work for result in results]),
+            kth,
+            np.concatenate([result.skipped_bound for result in results]),
+            lambda: self.digest(shard_query.manifest),
+            missing,
+        )
+
+    def _with_ids(self, shard_query: ShardQuery) -> ShardQuery:
+        """The query with a mask replaced by ids, which can be sent to their shards."""
+        where, manifest = shard_query.where, shard_query.manifest
+        if where is None or callable(where):
+            return shard_query
+        if isinstance(where, Selection):
+            raise TypeError("a Selection belongs to one Database: give ids, a mask or a function")
+        values = np.asarray(where)
+        if values.dtype != np.bool_:
+            return replace(shard_query, where=as_ids(values))
+        if values.shape != (manifest.entries,):
+            raise ValueError(
+                f"where has shape {values.shape}, a mask over the ids of this database "
+                f"has ({manifest.entries},)"
+            )
+        return replace(shard_query, where=self.ids(manifest, shard_query.timeout)[values])
+
+    def call(
+        self,
+        manifest: ShardsManifest,
+        method: str,
+        arguments: Mapping[int, tuple[Any, ...]],
+        timeout: float,
+    ) -> dict[int, Any]:
+        """Call a method of some shards; ShardsMissingError unless all of them answer."""
+        replies = self._actor_pool.call(method, arguments, time.monotonic() + timeout)
+        if replies.missing:
+            raise ShardsMissingError(replies.missing, manifest.shards, timeout)
+        return replies.answers
+
+    def call_all(self, manifest: ShardsManifest, method: str, timeout: float) -> dict[int, Any]:
+        """Call a method of all shards that has no arguments."""
+        arguments = {shard: (pin,) for shard, pin in enumerate(manifest.pins)}
+        return self.call(manifest, method, arguments, timeout)
+
+    def ids(self, manifest: ShardsManifest, timeout: float) -> Int64Array:
+        """All ids in ascending order."""
+        return np.sort(np.concatenate(list(self.call_all(manifest, "ids", timeout).values())))
+
+    def rows(self, manifest: ShardsManifest, ids: Int64Array, timeout: float) -> Float32Array:
+        """The rows of ``ids``."""
+        positions = split_by_shard(ids, manifest.shards)
+        arguments = {shard: (manifest.pins[shard], ids[at]) for shard, at in positions.items()}
+        rows = np.empty((len(ids), self._settings.dim), np.float32)
+        for shard, part in self.call(manifest, "reconstruct", arguments, timeout).items():
+            rows[positions[shard]] = part
+        return rows
+
+    def digest(self, manifest: ShardsManifest, timeout: float = 3600.0) -> str:
+        """SHA-256 of parameters and entries."""
+
+        def entries() -> Iterator[tuple[Int64Array, Float32Array]]:
+            ids = self.ids(manifest, timeout)
+            for first in range(0, len(ids), ENTRIES_AT_A_TIME):
+                part = ids[first : first + ENTRIES_AT_A_TIME]
+                yield part, self.rows(manifest, part, timeout)
+
+        return digest_in_order(self._settings.digested(), self._settings.dim, entries())
+
+    def info(self, manifest: ShardsManifest, timeout: float) -> dict[str, Any]:
+        """The parameters of the database and the sizes of its shards."""
+        found = self.call_all(manifest, "info", timeout)
+        return {
+            "path": self._location.name,
+            "dim": self._settings.dim,
+            "major": self._settings.major,
+            "alpha": self._settings.alpha,
+            "metric": self._settings.metric,
+            "generation": manifest.generation,
+            "shards": manifest.shards,
+            "entries": manifest.entries,
+            "smallest_shard": min(pin.entries for pin in manifest.pins),
+            "largest_shard": max(pin.entries for pin in manifest.pins),
+            **{
+                name: sum(info[name] for info in found.values())
+                for name in ("deleted", "segments", "bytes")
+            },
+        }
+
+    def verify(self, manifest: ShardsManifest, timeout: float) -> Verification:
+        """Read all files of all shards and list what is damaged."""
+        found = self.call_all(manifest, "verify", timeout)
+        return Verification([f"shard {s}: {line}" for s in sorted(found) for line in found[s]])

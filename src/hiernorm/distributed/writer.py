@@ -1,0 +1,210 @@
+"""The writer of a sharded database: a two-phase commit over the shards that a change concerns.
+
+Under the lock of the sharded database, every shard concerned prepares its next generation. Then the
+manifest of the sharded database is replaced, which commits the change. Then the shards publish it.
+A process that dies before the manifest is replaced has changed nothing. One that dies after it
+leaves work that the next change does first and that readers do not depend on.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hiernorm import _core
+from hiernorm.array_types import BoolArray, Float32Array, Int64Array
+from hiernorm.arrays import as_ids, as_rows
+from hiernorm.distributed.actor_pool import ActorPool
+from hiernorm.distributed.errors import ShardsMissingError
+from hiernorm.distributed.location import Location
+from hiernorm.distributed.manifest import ShardsManifest
+from hiernorm.distributed.placement import split_by_shard
+from hiernorm.distributed.server import ShardChange
+from hiernorm.distributed.staging import STAGING, write_parts
+from hiernorm.progress import ProgressCallback
+from hiernorm.storage.errors import DatabaseError
+from hiernorm.storage.importer import MAX_ID
+from hiernorm.storage.lock import WriterLock
+from hiernorm.storage.sources import as_array, count_rows, is_source, read_pieces
+
+PUBLISH_SECONDS = 10.0
+"""How long a change waits for shards to publish it: it is committed, they may do so later."""
+
+
+class ShardedWriter:
+    """Makes changes to all shards, one at a time."""
+
+    def __init__(
+        self, location: Location, actor_pool: ActorPool, like: _core.Index, deadline: float
+    ) -> None:
+        self._location = location
+        self._actor_pool = actor_pool
+        self._like = like
+        self._deadline = deadline
+
+    @contextmanager
+    def begin(self, lock_timeout: float) -> Iterator[ShardsManifest]:
+        """Hold the lock; yields the manifest of the newest generation."""
+        with WriterLock(self._location.folder, lock_timeout):
+            self._remove_staging()
+            try:
+                yield self._location.read_manifest()
+            finally:
+                self._remove_staging()
+
+    def _remove_staging(self) -> None:
+        shutil.rmtree(self._location.folder / STAGING, ignore_errors=True)
+
+    def insert(
+        self,
+        base: ShardsManifest,
+        x: Any,
+        ids: npt.ArrayLike | None,
+        progress: ProgressCallback | None,
+        *,
+        replacing: bool,
+    ) -> tuple[int, ShardsManifest]:
+        """Add or replace entries; returns how many, and the new manifest."""
+        kind = "upsert" if replacing else "insert"
+        x = as_array(x)
+        if not is_source(x):
+            rows = as_rows("vectors", x, base.parameters.dim)
+            checked, next_id = self._checked(base, rows, ids, base.next_id, kind)
+            changes = {
+                shard: ShardChange(kind, checked[at], rows[at])
+                for shard, at in split_by_shard(checked, base.shards).items()
+            }
+            changed = self.apply(base, changes, next_id)
+            if progress is not None:
+                progress(len(rows), len(rows))
+            return len(rows), changed
+        return self._insert_pieces(base, x, None if ids is None else as_ids(ids), progress, kind)
+
+    def _insert_pieces(
+        self,
+        base: ShardsManifest,
+        source: Any,
+        given: Int64Array | None,
+        progress: ProgressCallback | None,
+        kind: str,
+    ) -> tuple[int, ShardsManifest]:
+        """Insert a source that may be larger than memory, by part files in the staging area."""
+        folder = self._location.folder / STAGING
+        names: dict[int, list[str]] = {}
+        total, taken, next_id = count_rows(source), 0, base.next_id
+        for x, piece_ids in read_pieces(source):
+            if given is not None:
+                piece_ids = given[taken : taken + len(x)]
+            rows = as_rows("vectors", x, base.parameters.dim)
+            checked, next_id = self._checked(base, rows, piece_ids, next_id, kind)
+            for shard, (name, _) in write_parts(folder, checked, rows, base.shards).items():
+                names.setdefault(shard, []).append(name)
+            taken += len(rows)
+            if progress is not None:
+                progress(taken, total)
+        if given is not None and len(given) != taken:
+            raise ValueError(f"{taken} vectors need {taken} ids, got {len(given)}")
+        changes = {
+            shard: ShardChange(kind, folder=str(folder), names=tuple(parts))
+            for shard, parts in names.items()
+        }
+        return taken, self.apply(base, changes, next_id)
+
+    def _checked(
+        self,
+        base: ShardsManifest,
+        rows: Float32Array,
+        given: npt.ArrayLike | None,
+        next_id: int,
+        kind: str,
+    ) -> tuple[Int64Array, int]:
+        """Check rows and ids with the errors of a single database; returns ids and the next id."""
+        if given is None:
+            if next_id + len(rows) > MAX_ID:
+                raise ValueError("the ids that follow the largest do not fit int64: give ids")
+            ids = np.arange(next_id, next_id + len(rows), dtype=np.int64)
+        else:
+            ids = as_ids(given, len(rows))
+        self._like.check(rows, np.arange(len(rows)))
+        in_order = np.sort(ids)
+        again = in_order[1:][in_order[1:] == in_order[:-1]]
+        if len(again):
+            raise ValueError(f"id {again[0]} is given twice")
+        if kind == "insert" and given is not None:
+            found = self.holds(base, ids)
+            if found.any():
+                raise ValueError(
+                    f"id {ids[int(np.argmax(found))]} is in the database already: "
+                    "upsert replaces it"
+                )
+        last = min(int(ids.max()) + 1, MAX_ID) if len(ids) else next_id
+        return ids, max(next_id, last)
+
+    def holds(self, base: ShardsManifest, ids: Int64Array) -> BoolArray:
+        """Which of ``ids`` are in the database."""
+        positions = split_by_shard(ids, base.shards)
+        arguments = {shard: (base.pins[shard], ids[at]) for shard, at in positions.items()}
+        found = np.zeros(len(ids), np.bool_)
+        for shard, answer in self.call(base, "holds", arguments).items():
+            found[positions[shard]] = answer
+        return found
+
+    def delete(self, base: ShardsManifest, ids: Int64Array, ignore_missing: bool) -> ShardsManifest:
+        """Delete entries."""
+        found = self.holds(base, ids)
+        if not found.all() and not ignore_missing:
+            raise KeyError(f"id {ids[int(np.argmin(found))]} is not in the database")
+        ids = ids[found]
+        positions = split_by_shard(ids, base.shards)
+        changes = {shard: ShardChange("delete", ids[at]) for shard, at in positions.items()}
+        return self.apply(base, changes, base.next_id)
+
+    def compact(self, base: ShardsManifest) -> ShardsManifest:
+        """Rewrite all live entries in as few segments as possible."""
+        changes = {shard: ShardChange("compact") for shard in range(base.shards)}
+        return self.apply(base, changes, base.next_id)
+
+    def apply(
+        self, base: ShardsManifest, changes: Mapping[int, ShardChange], next_id: int
+    ) -> ShardsManifest:
+        """Commit changes of shards; returns the new manifest."""
+        arguments = {shard: (base.pins[shard], change) for shard, change in changes.items()}
+        try:
+            pins = list(base.pins)
+            for shard, pin in self.call(base, "prepare", arguments).items():
+                pins[shard] = pin
+            changed = replace(base, pins=tuple(pins))
+            if changed == base:
+                return base
+            changed = replace(changed, generation=base.generation + 1, next_id=next_id)
+            changed.write(self._location.folder)
+        except BaseException:
+            with suppress(DatabaseError, OSError):
+                # The manifest decides: it may have been replaced before the error.
+                self._resolve(self._location.read_manifest(), list(changes))
+            raise
+        with suppress(DatabaseError, OSError):
+            self._resolve(changed, list(changes))
+        return changed
+
+    def _resolve(self, manifest: ShardsManifest, shards: list[int]) -> None:
+        deadline = time.monotonic() + PUBLISH_SECONDS
+        self._actor_pool.call(
+            "resolve", {shard: (manifest.pins[shard],) for shard in shards}, deadline
+        )
+
+    def call(
+        self, base: ShardsManifest, method: str, arguments: Mapping[int, tuple[Any, ...]]
+    ) -> dict[int, Any]:
+        """Call a method of some shards; ShardsMissingError unless all of them answer."""
+        replies = self._actor_pool.call(method, arguments, time.monotonic() + self._deadline)
+        if replies.missing:
+            raise ShardsMissingError(replies.missing, base.shards, self._deadline)
+        return replies.answers

@@ -1,0 +1,74 @@
+"""Search of one generation: all of its segments at once, by the native core."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from hiernorm import _core
+from hiernorm.array_types import Float32Array, UInt8Array
+from hiernorm.certificate import Certificate
+from hiernorm.hits import Hits, RangeHits
+from hiernorm.storage.selection import Where, select
+from hiernorm.storage.state import State
+
+
+def search_state(
+    state: State,
+    queries: Float32Array,
+    k: int,
+    *,
+    where: Where | None,
+    beta: float,
+    threads: int,
+    batch_size: int,
+    known: Hits | None,
+    digest: Callable[[], str],
+) -> Hits:
+    """The k best entries of each query; parameters as the core takes them, already checked.
+
+    ``digest`` is called when a certificate is asked for the digest of the database.
+    """
+    masks, allowed = _filter(state, where)
+    known_ids, known_scores = (None, None) if known is None else known.checked(len(queries), k)
+    ids, scores, work, skipped_bound, _ = _core.search_segments(
+        state.indexes,
+        masks,
+        allowed,
+        queries,
+        k,
+        beta,
+        threads,
+        batch_size,
+        known_ids,
+        known_scores,
+    )
+    return Hits(ids, scores, work, skipped_bound, sum(allowed), lambda _: digest())
+
+
+def search_range(
+    state: State,
+    queries: Float32Array,
+    threshold: float,
+    *,
+    where: Where | None,
+    threads: int,
+    digest: Callable[[], str],
+) -> RangeHits:
+    """Every entry with score >= threshold; ``digest`` as for :func:`search_state`."""
+    masks, allowed = _filter(state, where)
+    offsets, ids, scores, work, skipped_bound, _ = _core.range_segments(
+        state.indexes, masks, allowed, queries, threshold, threads
+    )
+    kth_score = np.full(len(queries), threshold)
+    certificate = Certificate(sum(allowed), work, kth_score, skipped_bound, digest)
+    return RangeHits(offsets, ids, scores, certificate)
+
+
+def _filter(state: State, where: Where | None) -> tuple[list[UInt8Array | None], list[int]]:
+    """For each segment, which entries may be returned and how many these are."""
+    if where is None:
+        return state.masks, state.allowed
+    selection = select(state, where)
+    return selection.masks, selection.allowed

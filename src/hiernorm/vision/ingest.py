@@ -1,0 +1,160 @@
+"""Ingest of photos into a collection: several processes describe what is new or has changed."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from multiprocessing import get_context
+from pathlib import Path
+
+from hiernorm._deprecation import renamed_parameter
+from hiernorm.extras import import_extra
+from hiernorm.models import Model, load_model
+from hiernorm.vision.collection import Collection
+from hiernorm.vision.features import FeatureSettings, PhotoFeatures, describe_photo
+from hiernorm.vision.photos import list_photos
+
+BATCH = 16
+"""Photos that are added to the collection in one step."""
+COMPACT_FROM = 8
+"""Number of segments from which the database is compacted."""
+
+_worker_model: Model | None = None
+
+
+@dataclass
+class IngestResult:
+    """The names of the photos by what was done, and the reason for each failure."""
+
+    added: list[str] = field(default_factory=list)
+    replaced: list[str] = field(default_factory=list)
+    unchanged: list[str] = field(default_factory=list)
+    failed: dict[str, str] = field(default_factory=dict)
+    keypoints: int = 0
+
+
+def find_photos(arguments: list[Path]) -> list[Path]:
+    """The photos among files and in folders, each once, in order."""
+    found: dict[Path, None] = {}
+    for argument in arguments:
+        files = list_photos(argument) if argument.is_dir() else [argument]
+        found.update(dict.fromkeys(file.resolve() for file in files))
+    return list(found)
+
+
+@renamed_parameter("recipe", "settings")
+def ingest_photos(
+    path: Path,
+    files: list[Path],
+    settings: FeatureSettings,
+    *,
+    workers: int = 1,
+    report: Callable[[int, int], None] = lambda done, total: None,
+) -> IngestResult:
+    """Describe photos and add them to the collection at ``path``, which is created if needed.
+
+    Unchanged photos are skipped, changed ones replaced, unreadable ones reported and skipped.
+
+    Parameters
+    ----------
+    path
+        The database, ``holiday.hn``.
+    files
+        The photos.
+    recipe
+        How to extract features; those of an existing collection must be the same.
+    workers
+        Number of processes; the result does not depend on it.
+    report
+        Called with the number of photos that are done, and of all.
+    """
+    model = load_model(settings.model)
+    collection = _open_or_create(path, settings, model)
+    known = {photo.name: photo.digest for photo in collection.photos}
+    ingested = IngestResult()
+    wanted: list[tuple[Path, str]] = []
+    for file in files:
+        name = collection.name_of(file)
+        try:
+            digest = hashlib.sha256(file.read_bytes()).hexdigest()
+        except OSError as error:
+            ingested.failed[name] = error.strerror or str(error)
+            continue
+        if known.get(name) == digest:
+            ingested.unchanged.append(name)
+        else:
+            wanted.append((file, digest))
+    report(0, len(wanted))
+    batch: list[tuple[Path, str, PhotoFeatures]] = []
+    described = _describe_all([file for file, _ in wanted], settings, model, workers)
+    for done, ((file, digest), result) in enumerate(zip(wanted, described, strict=True), 1):
+        name = collection.name_of(file)
+        if isinstance(result, str):
+            ingested.failed[name] = result
+        else:
+            batch.append((file, digest, result))
+            ingested.keypoints += len(result.frames)
+            (ingested.replaced if name in known else ingested.added).append(name)
+        if batch and (len(batch) == BATCH or done == len(wanted)):
+            collection.put(batch)
+            batch = []
+        report(done, len(wanted))
+    if collection.database.info()["segments"] >= COMPACT_FROM:
+        collection.database.compact()
+    return ingested
+
+
+def _open_or_create(path: Path, settings: FeatureSettings, model: Model) -> Collection:
+    if not path.exists():
+        return Collection.create(path, settings, model)
+    collection = Collection.open(path)
+    if collection.settings != settings or collection.model_digest != model.digest:
+        raise ValueError(
+            f"{path} was described with {collection.settings}, "
+            f"model {collection.model_digest[:12]}; now {settings}, "
+            f"model {model.digest[:12]}, is asked for: use the same, or start a new collection"
+        )
+    return collection
+
+
+def _describe_all(
+    files: list[Path], settings: FeatureSettings, model: Model, workers: int
+) -> Iterator[PhotoFeatures | str]:
+    """The features of each photo, or the reason why there are none, in order."""
+    if workers == 1 or len(files) < 2:
+        yield from (_describe_or_explain(file, settings, model) for file in files)
+        return
+    with ProcessPoolExecutor(
+        min(workers, len(files)),
+        mp_context=get_context("spawn"),
+        initializer=_start_worker,
+        initargs=(settings,),
+    ) as pool:
+        try:
+            yield from pool.map(_describe_in_worker, files, [settings] * len(files))
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _start_worker(settings: FeatureSettings) -> None:
+    """Use one thread per process, so that processes do not compete for processors."""
+    global _worker_model
+    import_extra("cv2", "vision").setNumThreads(1)
+    _worker_model = load_model(settings.model, threads=1)
+
+
+def _describe_in_worker(file: Path, settings: FeatureSettings) -> PhotoFeatures | str:
+    assert _worker_model is not None
+    return _describe_or_explain(file, settings, _worker_model)
+
+
+def _describe_or_explain(
+    file: Path, settings: FeatureSettings, model: Model
+) -> PhotoFeatures | str:
+    try:
+        return describe_photo(file, settings, model)
+    except (OSError, ValueError) as error:
+        return " ".join(str(error).replace(str(file), os.path.basename(file)).split())

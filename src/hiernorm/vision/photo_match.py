@@ -1,0 +1,67 @@
+"""Matching of two photos: mutual nearest descriptors, verified by one two-view geometry."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from hiernorm._deprecation import renamed_attribute
+from hiernorm.matching import Matches, match_descriptors
+from hiernorm.vision.features import PhotoFeatures
+from hiernorm.vision.geometry import TwoViewGeometry, estimate_geometry
+
+
+@dataclass(frozen=True)
+class PhotoMatch:
+    """The matches of two photos.
+
+    Attributes
+    ----------
+    matches
+        Pairs of keypoints before the geometric verification.
+    geometry
+        The two-view geometry, and which of the matches are its inliers.
+    seconds
+        Times of ``match`` and ``verify``.
+    """
+
+    matches: Matches
+    geometry: TwoViewGeometry
+    seconds: dict[str, float]
+    agreement = renamed_attribute("agreement", "geometry")
+
+
+def match_photos(
+    first: PhotoFeatures,
+    second: PhotoFeatures,
+    *,
+    ratio: float | None = None,
+    geometry: str = "auto",
+    threshold: float = 2.0,
+    threads: int | None = None,
+) -> PhotoMatch:
+    """Match the mutual nearest descriptors of two photos and verify them.
+
+    Parameters
+    ----------
+    first, second
+        As :func:`hiernorm.vision.describe_photo` returns them.
+    ratio
+        Threshold of the ratio test. None by default: the geometry removes more wrong matches and
+        loses fewer right ones.
+    geometry, threshold
+        As in :func:`hiernorm.vision.geometry.estimate_geometry`.
+    threads
+        Threads of the matching.
+    """
+    start = time.perf_counter()
+    matches = match_descriptors(first.descriptors, second.descriptors, ratio=ratio, threads=threads)
+    matched = time.perf_counter()
+    estimated = estimate_geometry(
+        first.frames.centres[matches.pairs[:, 0]],
+        second.frames.centres[matches.pairs[:, 1]],
+        geometry=geometry,
+        threshold=threshold,
+    )
+    seconds = {"match": matched - start, "verify": time.perf_counter() - matched}
+    return PhotoMatch(matches, estimated, seconds)
