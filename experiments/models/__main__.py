@@ -27,7 +27,7 @@ from hiernorm.learn.evaluate import evaluate_scenes
 from hiernorm.learn.pictures import draw_rocs
 from hiernorm.models import load_model
 
-MODELS = ("hardnet", "hn16", "hn8")
+MODELS = ("hardnet", "hn16", "hn16-int8", "hn8")
 PATCHES, ROUNDS = 1024, 5
 """Patches that a model describes in a round, and rounds."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,22 @@ def render_goals(file: Path) -> Rows:
         rows.append(cells)
     head = ["model", "times the FPR@95 of", "at most", "aim"]
     return Rows([*head, *scenes], rows)
+
+
+def _render_card(model: str, file: Path) -> Rows:
+    """FPR@95 of one model, beside SIFT and HardTFeat."""
+    results = _read(file)
+    rows = []
+    for scene in dict.fromkeys(result["scene"] for result in results):
+        found = _find(results, model, scene)
+        others = [_find(results, other, scene)["fpr95"] for other in ("sift-48", "hardtfeat")]
+        interval = f"{found['low']:.4f} to {found['high']:.4f}"
+        rows.append([scene, f"{found['fpr95']:.4f}", interval, *(f"{o:.4f}" for o in others)])
+    return Rows(["scene", "FPR@95", "95% interval", "SIFT, window 48", "HardTFeat"], rows)
+
+
+for _name in ("hardnet", "hn16", "hn16-int8", "hn8"):
+    table(f"card-{_name}", SOURCE)(partial(_render_card, _name))
 
 
 @table("models-speed", SOURCE)

@@ -23,8 +23,9 @@ PICTURES = {
 
 
 def list_pages() -> list[Path]:
-    """README and all pages of the documentation."""
-    return [PROJECT / "README.md", *sorted((PROJECT / "docs").rglob("*.md"))]
+    """README, all pages of the documentation, and the cards of the models."""
+    cards = sorted((PROJECT / "src" / "hiernorm" / "models").glob("*.md"))
+    return [PROJECT / "README.md", *sorted((PROJECT / "docs").rglob("*.md")), *cards]
 
 
 def named_tables(text: str) -> list[str]:

@@ -148,7 +148,9 @@ def test_the_descriptor_fits_into_local_feature():
     assert descriptors.shape == (*lafs.shape[:2], 128)
     assert len(found["keypoints0"]) >= 10
     torch.testing.assert_close(found["keypoints0"], found["keypoints1"])
-    with pytest.raises(ValueError, match="no model 'hn99': the package has hardnet, hn16, hn8"):
+    with pytest.raises(
+        ValueError, match="no model 'hn99': the package has hardnet, hn16, hn16-int8, hn8"
+    ):
         HNDescriptor("hn99")
 
 

@@ -305,12 +305,21 @@ def test_bad_states_and_data_have_their_errors(scene: Path, tmp_path: Path) -> N
 def test_the_command_trains_logs_draws_and_exports(scene: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     options = ["--data", str(scene), "--major", "8", "--alpha", "1/32", "--batch", "16"]
-    options += ["--epochs", "1", "--augment", "flips,turns", "--validation", "1/4", "--export"]
+    options += [
+        "--epochs",
+        "1",
+        "--augment",
+        "flips,turns",
+        "--validation",
+        "1/4",
+        "--export",
+        "--int8",
+    ]
     result = CliRunner().invoke(app, ["train", *options, "--out", str(out), "--threads", "1"])
     assert result.exit_code == 0, result.output
     assert "epoch   1" in result.output
     assert "patches/s" in result.output
-    names = {STATE, MODEL, LOG, "curves.png", "export.onnx"}
+    names = {STATE, MODEL, LOG, "curves.png", "export.onnx", "export-int8.onnx"}
     assert {p.name for p in out.iterdir()} == names
     assert (out / "curves.png").read_bytes()[:4] == b"\x89PNG"
     again = CliRunner().invoke(app, ["train", *options, "--out", str(out)])

@@ -14,6 +14,8 @@ import torch
 
 import hiernorm
 from hiernorm.learn import export_network, load_network
+from hiernorm.learn.quantization import quantize_onnx
+from hiernorm.models import Model
 from patch_scenes import random_patches
 from random_networks import random_network
 from support import assert_same_bits
@@ -30,11 +32,11 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_three_models_ship_once_each_with_cards_in_less_than_10_megabytes() -> None:
-    assert MODELS == ["hardnet", "hn16", "hn8"]
+def test_four_models_ship_once_each_with_cards_in_less_than_10_megabytes() -> None:
+    assert MODELS == ["hardnet", "hn16", "hn16-int8", "hn8"]
     files = list(resources.files("hiernorm.models").iterdir())
     sizes = [len(f.read_bytes()) for f in files if f.name.endswith((".onnx", ".safetensors"))]
-    assert len(sizes) == 3
+    assert len(sizes) == 4
     assert sum(sizes) < 10 * MEGABYTE
     for name in MODELS:
         card = (resources.files("hiernorm.models") / f"{name}.md").read_text(encoding="utf-8")
@@ -42,7 +44,7 @@ def test_three_models_ship_once_each_with_cards_in_less_than_10_megabytes() -> N
             assert word in card, (name, word)
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", [m for m in MODELS if m != "hn16-int8"])
 def test_shipped_models_equal_their_weights_in_torch(name: str) -> None:
     model = hiernorm.load_model(name)
     network = load_network(name)
@@ -52,6 +54,22 @@ def test_shipped_models_equal_their_weights_in_torch(name: str) -> None:
     np.testing.assert_allclose(model.describe(patches), expected, rtol=0, atol=2e-5)
     splits = {"hardnet": (None, None), "hn16": (16, 1 / 8), "hn8": (8, 1 / 32)}
     assert (model.major, model.alpha) == splits[name]
+
+
+def test_8_bits_change_descriptors_by_little_and_are_no_start_for_training() -> None:
+    patches = random_patches(40)
+    exact, coarse = (hiernorm.load_model(name).describe(patches) for name in ("hn16", "hn16-int8"))
+    assert 0.95 < (exact * coarse).sum(axis=1).mean() < 1
+    with pytest.raises(ValueError, match="hn16-int8 has weights of 8 bits: start from hn16"):
+        load_network("hn16-int8")
+
+
+def test_quantization_gives_the_same_bytes_again(exported: Path) -> None:
+    content = exported.with_suffix(".onnx").read_bytes()
+    first, second = (quantize_onnx(content, random_patches(64)) for _ in range(2))
+    assert first == second
+    model = Model(first, "random", threads=1)
+    assert (model.major, model.alpha) == (8, 1 / 32)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -138,7 +156,9 @@ def test_bad_patches_have_their_errors(exported: Path) -> None:
 
 
 def test_bad_models_have_their_errors(exported: Path, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="no model 'hn99': the package has hardnet, hn16, hn8"):
+    with pytest.raises(
+        ValueError, match="no model 'hn99': the package has hardnet, hn16, hn16-int8, hn8"
+    ):
         hiernorm.load_model("hn99")
     with pytest.raises(FileNotFoundError, match=r"no such file: .*none\.onnx"):
         hiernorm.load_model(tmp_path / "none.onnx")

@@ -35,7 +35,7 @@ DEFAULT_MODELS = ("sift", "rootsift", *OUR_MODELS)
     "models",
     multiple=True,
     metavar="M",
-    help="Evaluate sift, rootsift, hardnet, hn16, hn8, or an .onnx or .safetensors file. May be "
+    help="Evaluate sift, rootsift, a model of the package, or an .onnx or .safetensors file. May be "
     "repeated [the first five].",
 )
 @click.option(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.progress import MofNCompleteColumn, TaskID
 
+from hiernorm._files import write_atomically
 from hiernorm.cli.options import JSON, parse_share
 from hiernorm.cli.progress import make_progress
 from hiernorm.extras import import_extra
@@ -138,6 +139,7 @@ CURVES = "curves.png"
 @click.option("--seed", type=int, help="Seed of everything random [0].")
 @click.option("--threads", type=click.IntRange(min=1), help="Threads of torch [all processors].")
 @click.option("--export", is_flag=True, help="Also write the model as ONNX, for deployment.")
+@click.option("--int8", is_flag=True, help="With --export: also write it with weights of 8 bits.")
 @JSON
 def train(
     data: tuple[str, ...],
@@ -145,6 +147,7 @@ def train(
     resume: bool,
     threads: int | None,
     export: bool,
+    int8: bool,
     as_json: bool,
     augment: str | None,
     **options: Any,
@@ -165,11 +168,14 @@ def train(
             "export",
             "memory",
             "pictures",
+            "quantization",
             "run",
             "settings",
             "train",
         )
     }
+    if int8 and not export:
+        raise click.UsageError("--int8 is for --export")
     given = {name: value for name, value in options.items() if value not in (None, ())}
     if augment is not None:
         given["augment"] = tuple(name for name in augment.split(",") if name)
@@ -197,6 +203,11 @@ def train(
     model = out / modules["train"].MODEL
     if export:
         modules["export"].export_network(modules["checkpoint"].load_network(model), out / "export")
+    if int8:
+        patches = sets[0].sample(modules["quantization"].CALIBRATION_PATCHES)[0][:, 0].numpy()
+        content = (out / "export.onnx").read_bytes()
+        quantized = modules["quantization"].quantize_onnx(content, patches)
+        write_atomically(out / "export-int8.onnx", quantized)
     best = min(run.history, key=modules["run"].merit)
     if as_json:
         click.echo(json.dumps({"model": str(model), "epochs": run.epoch, "best": best}))

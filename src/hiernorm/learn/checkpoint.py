@@ -170,6 +170,10 @@ def _read_onnx(source: str | Path) -> tuple[dict[str, Tensor], dict[str, str]]:
         raise
     except Exception as error:  # protobuf's errors have no common public base
         raise ValueError(f"{source} is no complete ONNX model: {error}") from error
+    metadata = {entry.key: entry.value for entry in model.metadata_props}
+    if metadata.get("weights") == "int8":
+        name = Path(source).stem
+        raise ValueError(f"{name} has weights of 8 bits: start from {name.removesuffix('-int8')}")
     weights = {}
     for tensor in model.graph.initializer:
         name = tensor.name.removeprefix("network.").removesuffix(".half")
@@ -177,7 +181,7 @@ def _read_onnx(source: str | Path) -> tuple[dict[str, Tensor], dict[str, str]]:
         if name.endswith("running_mean"):
             count = name.replace("running_mean", "num_batches_tracked")
             weights[count] = torch.tensor(0)
-    return weights, {entry.key: entry.value for entry in model.metadata_props}
+    return weights, metadata
 
 
 def _download(name: str) -> dict[str, Any]:

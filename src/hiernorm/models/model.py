@@ -31,7 +31,7 @@ def available_models() -> list[str]:
     --------
     >>> import hiernorm
     >>> hiernorm.available_models()
-    ['hardnet', 'hn16', 'hn8']
+    ['hardnet', 'hn16', 'hn16-int8', 'hn8']
     """
     folder = resources.files("hiernorm.models")
     return sorted(f.name[:-5] for f in folder.iterdir() if f.name.endswith(".onnx"))
@@ -43,8 +43,8 @@ def load_model(name: str | Path, *, threads: int | None = None) -> Model:
     Parameters
     ----------
     name
-        ``"hardnet"`` (plain), ``"hn16"`` (K=16, alpha=1/8, the recommended one), ``"hn8"`` (K=8,
-        alpha=1/32), or the path of an ``.onnx`` file.
+        ``"hardnet"`` (plain), ``"hn16"`` (K=16, alpha=1/8, the recommended one), ``"hn16-int8"``
+        (the same in 8 bits: faster), ``"hn8"`` (K=8, alpha=1/32), or the path of an ``.onnx`` file.
     threads
         Threads of onnxruntime; by default as many as an index uses.
 
