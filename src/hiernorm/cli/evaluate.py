@@ -35,8 +35,8 @@ DEFAULT_MODELS = ("sift", "rootsift", *OUR_MODELS)
     "models",
     multiple=True,
     metavar="M",
-    help="Evaluate sift, rootsift, a model of the package, or an .onnx or .safetensors file. May be "
-    "repeated [the first five].",
+    help="Evaluate sift, rootsift, a model of the package, or an .onnx or .safetensors file. "
+    "May be repeated [sift, rootsift, hardnet, hn16, hn8].",
 )
 @click.option(
     "--against",
