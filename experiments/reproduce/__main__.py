@@ -56,6 +56,11 @@ from experiments.reproduce.work import Work
     help="Seconds of one method in one of the ten runs: what is slower than 200 queries in that "
     "time searches fewer per run, and others in the next  [1]",
 )
+@click.option(
+    "--epochs",
+    type=click.IntRange(min=1),
+    help="Epochs of each variant with --recipe tuned  [1]",
+)
 @click.option("--smoke", is_flag=True, help="All of it in minutes, on embedded photographs.")
 @click.option("--list", "only_list", is_flag=True, help="Show the parts and their time, no more.")
 @click.option("--only", multiple=True, metavar="PART", help="Of --list; may be repeated.")
@@ -72,6 +77,7 @@ def main(
     recipe: str | None,
     baseline: str,
     budget: float | None,
+    epochs: int | None,
     smoke: bool,
     only_list: bool,
     only: tuple[str, ...],
@@ -95,7 +101,8 @@ def main(
         train = trains[0] if trains else None
         scenes = _find_scenes(data, train, tests, out, smoke, only_list)
         options = _options(scenes, out, recipe, baseline, budget, smoke, force, threads, seed)
-        options = replace(options, more_train=trains[1:])
+        size = options.size if epochs is None else replace(options.size, tuned_epochs=epochs)
+        options = replace(options, more_train=trains[1:], size=size)
         if only_list:
             parts = _list_parts(options)
             if as_json:
