@@ -85,7 +85,6 @@ def main(
     results = evaluate_scenes(
         opened, describers, rounds, seed, say=lambda doing: click.echo(doing, err=True)
     )
-    draw_rocs(results, folder / "roc.png")
     patches = np.concatenate([scene.patches for scene in opened])[: 64 if smoke else PATCHES]
     result = {
         "quality": [asdict(found) for found in results],
@@ -93,6 +92,7 @@ def main(
         "layers": {name: share_of_layers(name, patches) for name in models},
     }
     recorder.write(folder / "models.json", result)
+    draw_rocs(results, folder / "roc.png")  # after the record, which says whether files changed
     click.echo(f"{folder / 'models.json'}")
 
 
