@@ -20,6 +20,7 @@ from hiernorm.instruction_sets import available_isas, isa
 from hiernorm.matching import Matches, match_descriptors
 from hiernorm.models import Model, available_models, load_model
 from hiernorm.normalize import normalize
+from hiernorm.searchable import Searchable
 from hiernorm.storage.database import Database
 from hiernorm.storage.errors import DatabaseError
 from hiernorm.storage.selection import Selection
@@ -37,6 +38,7 @@ __all__ = [
     "Model",
     "QueryCertificate",
     "RangeHits",
+    "Searchable",
     "Selection",
     "Verification",
     "__version__",

@@ -8,12 +8,17 @@ import numpy as np
 import numpy.typing as npt
 
 from hiernorm.array_types import Float32Array
-from hiernorm.arrays import as_count, as_float32
+from hiernorm.arrays import as_count, as_float32, as_share
 from hiernorm.reference import canonical_norm
 
 
-def normalize(features: npt.ArrayLike, major: int = 16, alpha: float = 1 / 8) -> Float32Array:
-    """Scale the first ``major`` dimensions to norm sqrt(1 - alpha), the others to sqrt(alpha).
+def normalize(features: npt.ArrayLike, major: int = 16, alpha: float | str = 1 / 8) -> Float32Array:
+    """Alter vectors **that were trained for it**: others lose most of their true neighbours.
+
+    The first ``major`` dimensions are scaled to norm sqrt(1 - alpha), the others to sqrt(alpha).
+    Neighbours among the results are those of a network whose last layer does the same
+    (:mod:`hiernorm.learn`). Search any other vectors as they are: :class:`hiernorm.Index` needs no
+    normalisation.
 
     The result is the same on every machine: norms are canonical sums (see
     :mod:`hiernorm.reference`), and only +, *, / and square roots follow, each correctly rounded.
@@ -25,8 +30,8 @@ def normalize(features: npt.ArrayLike, major: int = 16, alpha: float = 1 / 8) ->
     major
         K, the size of the major: ``1 <= major < d``.
     alpha
-        The share of energy in the minor: ``0 <= alpha < 1``. With ``alpha=0`` the minor becomes
-        exactly zero, whatever it was.
+        The share of energy in the minor, a number or a text such as ``"1/8"``:
+        ``0 <= alpha < 1``. With ``alpha=0`` the minor becomes exactly zero, whatever it was.
 
     Returns
     -------
@@ -48,6 +53,7 @@ def normalize(features: npt.ArrayLike, major: int = 16, alpha: float = 1 / 8) ->
     if single:
         rows = rows[np.newaxis]
     major = as_count("major", major)
+    alpha = as_share("alpha", alpha)
     check_split(rows.shape[1], major, alpha)
     finite = np.isfinite(rows).all(axis=1)
     if not finite.all():
