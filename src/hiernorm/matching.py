@@ -168,7 +168,7 @@ def match_descriptors(
         # Only rows of b that are the nearest of some row of a are searched in a.
         asked, where = np.unique(found[kept, 0], return_inverse=True)
         if isinstance(left, _Unkept):
-            index = index.sibling()  # a second fit would cost more than it gains
+            index = index._sibling()  # a second fit would cost more than it gains
             index.add(first)
         else:
             index = left.index

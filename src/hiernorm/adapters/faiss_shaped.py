@@ -164,7 +164,7 @@ class IndexHN:
 
     def reset(self) -> None:
         """Remove everything."""
-        self._index = self._index.sibling()
+        self._index = self._index._sibling()
         self._next_id = 0
 
     def _selected(self, params: Any) -> Index:
@@ -176,7 +176,7 @@ class IndexHN:
         return self._index if chosen.all() else self._copy(self._index.ids[chosen])
 
     def _copy(self, ids: Int64Array) -> Index:
-        copy = self._index.sibling()
+        copy = self._index._sibling()
         copy.add(self._index.reconstruct(ids), ids)
         return copy
 
