@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from fractions import Fraction
+from typing import TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -59,7 +60,7 @@ def as_ids(ids: npt.ArrayLike, count: int | None = None) -> Int64Array:
     return np.ascontiguousarray(array, dtype=np.int64)
 
 
-def is_id(value: object) -> bool:
+def is_id(value: object) -> TypeGuard[int]:
     """Whether ``value`` is an integer that an entry may have as its id."""
     try:
         return -MAX_ID - 1 <= operator.index(value) <= MAX_ID  # type: ignore[arg-type]

@@ -49,4 +49,5 @@ def ids_of_array(
             f"where has shape {values.shape}, a mask over the ids of this {container} "
             f"has ({entries},)"
         )
-    return all_ids()[values]
+    chosen: Int64Array = all_ids()[values]
+    return chosen

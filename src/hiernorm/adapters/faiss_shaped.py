@@ -14,10 +14,11 @@ from hiernorm._files import replacing
 from hiernorm.array_types import BoolArray, Float32Array, Float64Array, Int64Array
 from hiernorm.arrays import as_count, as_ids, as_rows
 from hiernorm.index import Index
+from hiernorm.settings import Metric
 
 METRIC_INNER_PRODUCT, METRIC_L2 = 0, 1
 """The constants of FAISS."""
-METRICS = {METRIC_INNER_PRODUCT: "ip", METRIC_L2: "l2"}
+METRICS: dict[int, Metric] = {METRIC_INNER_PRODUCT: "ip", METRIC_L2: "l2"}
 MISSING = np.finfo(np.float32).max
 """The distance that FAISS returns if there are fewer than k entries; minus it is the score."""
 FORMAT = "hiernorm IndexHN 1"

@@ -27,6 +27,7 @@ from hiernorm.distributed import build as build_shards
 from hiernorm.distributed.location import Location
 from hiernorm.distributed.session import connect
 from hiernorm.extras import import_extra
+from hiernorm.settings import Metric
 from hiernorm.storage.sources import read_pieces
 
 DATABASE = click.argument("database", metavar="DATABASE")
@@ -69,7 +70,7 @@ def build(
     shards: int,
     major: int | None,
     alpha: float | None,
-    metric: str,
+    metric: Metric,
     address: str | None,
     as_json: bool,
 ) -> None:

@@ -24,6 +24,7 @@ from hiernorm.cli.options import (
 )
 from hiernorm.cli.progress import progress_bar
 from hiernorm.hits import Hits
+from hiernorm.settings import Metric
 from hiernorm.storage.database import Database
 from hiernorm.storage.errors import DamagedError
 from hiernorm.storage.exporter import write_arrays
@@ -86,7 +87,7 @@ def build(
     sources: tuple[Path, ...],
     major: int | None,
     alpha: float | None,
-    metric: str,
+    metric: Metric,
     ids_file: Path | None,
     as_json: bool,
 ) -> None:

@@ -27,6 +27,7 @@ from hiernorm.distributed.partition import partition_dataset, partition_files
 from hiernorm.distributed.session import connect
 from hiernorm.distributed.staging import STAGING, read_parts
 from hiernorm.progress import BuildProgressCallback
+from hiernorm.settings import Metric
 from hiernorm.storage.database import Database
 from hiernorm.storage.errors import DatabaseError
 from hiernorm.storage.lock import WriterLock
@@ -43,7 +44,7 @@ def build(
     shards: int,
     major: int | None = None,
     alpha: float | None = None,
-    metric: str = "ip",
+    metric: Metric = "ip",
     address: str | None = None,
     progress: BuildProgressCallback | None = None,
 ) -> int:
