@@ -205,7 +205,7 @@ def _checked_rows(name: str, rows: npt.ArrayLike) -> Float32Array:
 
 def _check_sets(
     a: DescriptorSet, b: DescriptorSet, ratio: float | None, min_score: float | None
-) -> str:
+) -> Metric:
     """Raise unless both sets are fit for what is asked; return their metric."""
     if a.rows.shape[1] != b.rows.shape[1]:
         raise ValueError(f"a has {a.rows.shape[1]} dimensions, b has {b.rows.shape[1]}")
