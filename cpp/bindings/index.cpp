@@ -26,9 +26,21 @@ Settings make_settings(std::size_t dim, const std::string& metric, const std::st
                               : CellUse::kNever};
 }
 
-void add(Index& index, const Matrix<float>& rows, const Vector<std::int64_t>& ids) {
+using Ids = std::optional<Vector<std::int64_t>>;
+
+Index::Where where_of(const Ids& ids) {
+    if (!ids) return std::nullopt;
+    return std::span(ids->data(), ids->shape(0));
+}
+
+void add(Index& index, const Matrix<float>& rows, const Vector<std::int64_t>& ids, bool replace) {
     const nb::gil_scoped_release release;
-    index.add(rows.data(), ids.data(), rows.shape(0));
+    index.add(rows.data(), ids.data(), rows.shape(0), replace);
+}
+
+std::size_t remove(Index& index, const Vector<std::int64_t>& ids) {
+    const nb::gil_scoped_release release;
+    return index.remove(ids.data(), ids.shape(0));
 }
 
 void check(const Index& index, const Matrix<float>& rows, const Vector<std::int64_t>& ids) {
@@ -37,41 +49,56 @@ void check(const Index& index, const Matrix<float>& rows, const Vector<std::int6
 }
 
 nb::tuple search(const Index& index, const Matrix<float>& queries, std::size_t k, double beta,
-                 std::size_t threads, std::size_t batch_size) {
+                 std::size_t threads, std::size_t batch_size, const Ids& where) {
     const SearchRequest request = top_k_request(k, beta);
     std::vector<Answer> answers;
-    std::size_t entries;
+    Searched searched;
     {
         const nb::gil_scoped_release release;
-        entries =
-            index.search(request, queries.data(), queries.shape(0), threads, batch_size, answers);
+        searched = index.search(request, queries.data(), queries.shape(0), threads, batch_size,
+                                answers, where_of(where));
     }
-    return top_k_to_python(answers, k, entries);
+    return nb::make_tuple(top_k_to_python(answers, k, searched.entries), searched.live);
 }
 
 nb::tuple search_all(const Index& index, const Matrix<float>& queries, std::size_t k,
-                     std::size_t threads) {
+                     std::size_t threads, const Ids& where) {
     SearchRequest request;
     request.k = k;
     std::vector<Answer> answers;
-    std::size_t entries;
+    Searched searched;
     {
         const nb::gil_scoped_release release;
-        entries = index.search_all(request, queries.data(), queries.shape(0), threads, answers);
+        searched = index.search_all(request, queries.data(), queries.shape(0), threads, answers,
+                                    where_of(where));
     }
-    return top_k_to_python(answers, k, entries);
+    return top_k_to_python(answers, k, searched.entries);
 }
 
 nb::tuple range(const Index& index, const Matrix<float>& queries, double threshold,
-                std::size_t threads) {
+                std::size_t threads, const Ids& where) {
     const SearchRequest request = range_request(threshold);
     std::vector<Answer> answers;
-    std::size_t entries;
+    Searched searched;
     {
         const nb::gil_scoped_release release;
-        entries = index.search(request, queries.data(), queries.shape(0), threads, 0, answers);
+        searched = index.search(request, queries.data(), queries.shape(0), threads, 0, answers,
+                                where_of(where));
     }
-    return range_to_python(answers, entries);
+    return nb::make_tuple(range_to_python(answers, searched.entries), searched.live);
+}
+
+nb::object find(const Index& index, const Vector<std::int64_t>& ids) {
+    NewArray<bool, 1> found(ids.shape(0));
+    index.find(ids.data(), ids.shape(0), found.data());
+    return found.to_python();
+}
+
+nb::object ids(const Index& index) {
+    const std::vector<std::int64_t> all = index.ids();
+    NewArray<std::int64_t, 1> out(all.size());
+    std::copy(all.begin(), all.end(), out.data());
+    return out.to_python();
 }
 
 nb::object reconstruct(const Index& index, const Vector<std::int64_t>& ids) {
@@ -154,16 +181,23 @@ void bind_index(nb::module_& m) {
                 new (self) Index(make_settings(dim, metric, engine, alpha, cells));
             },
             "dim"_a, "metric"_a, "engine"_a, "alpha"_a, "cells"_a.none())
-        .def("__len__", &Index::size)
+        .def("__len__", &Index::live)
+        .def_prop_ro("removed", &Index::removed)
         .def_prop_ro("ungrouped", &Index::ungrouped)
         .def_prop_ro("nbytes", &Index::nbytes)
         .def("encoding", &Index::encoding)
         .def("set_encoding", &Index::set_encoding, "encoding"_a)
-        .def("add", &add, "rows"_a, "ids"_a)
+        .def("add", &add, "rows"_a, "ids"_a, "replace"_a = false)
+        .def("remove", &remove, "ids"_a)
         .def("check", &check, "rows"_a, "ids"_a)
-        .def("search", &search, "queries"_a, "k"_a, "beta"_a, "threads"_a, "batch_size"_a)
-        .def("search_all", &search_all, "queries"_a, "k"_a, "threads"_a)
-        .def("range", &range, "queries"_a, "threshold"_a, "threads"_a)
+        .def("search", &search, "queries"_a, "k"_a, "beta"_a, "threads"_a, "batch_size"_a,
+             "where"_a.none() = nb::none())
+        .def("search_all", &search_all, "queries"_a, "k"_a, "threads"_a,
+             "where"_a.none() = nb::none())
+        .def("range", &range, "queries"_a, "threshold"_a, "threads"_a,
+             "where"_a.none() = nb::none())
+        .def("find", &find, "ids"_a)
+        .def("ids", &ids)
         .def("reconstruct", &reconstruct, "ids"_a)
         .def("entries", &entries, "first"_a, "count"_a)
         .def("tensors", &tensors);
@@ -179,7 +213,8 @@ void bind_addition(nb::module_& m) {
             "type"_a.none(), "value"_a.none(), "traceback"_a.none())
         .def_prop_ro("order", &order)
         .def("write", &write, "rows"_a, "ids"_a, "views"_a.none())
-        .def("publish", &Addition::publish, nb::call_guard<nb::gil_scoped_release>())
+        .def("publish", &Addition::publish, "replace"_a = false,
+             nb::call_guard<nb::gil_scoped_release>())
         .def("close", &Addition::close)
         .def("take_chunk", &take_chunk, "chunk"_a, "entries"_a)
         .def("cones", &cones);

@@ -92,16 +92,18 @@ void Addition::write(const float* rows, const std::int64_t* ids, const double* v
     }
 }
 
-void Addition::publish() {
+void Addition::publish(bool replace) {
     require_open();
     if (taken_ || written_ != ids_.size()) {
         throw std::logic_error("an addition is published before all of it was written");
     }
     {
         const std::unique_lock lock(index_.mutex_);
+        if (replace) index_.remove_locked(ids_.data(), ids_.size());
         index_.store_.number(ids_.size());
         index_.ids_.append(ids_.data(), ids_.size());
         index_.store_.publish(ids_.size());
+        index_.mark_new_entries();
     }
     close();
 }

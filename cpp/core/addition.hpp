@@ -38,8 +38,9 @@ class Addition {
     // Writes the next `count` entries. `views` are the rotated rows, null without a rotation.
     void write(const float* rows, const std::int64_t* ids, const double* views, std::size_t count);
 
-    // Makes all entries visible and gives the lock back.
-    void publish();
+    // Makes all entries visible and gives the lock back. Those that they `replace`, by their ids,
+    // vanish at the same time.
+    void publish(bool replace = false);
 
     // Gives the lock back; what was not published is as if it had never been written.
     void close();

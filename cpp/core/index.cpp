@@ -27,6 +27,14 @@ Layout layout_of(EngineKind engine) {
     throw std::invalid_argument("no such engine");
 }
 
+// Sets the bits of `first` to `last` - 1 in `bits`, which grow to whole words of 64.
+void set_bits(std::vector<std::uint8_t>& bits, std::size_t first, std::size_t last) {
+    bits.resize(divide_up(last, 64) * 8);
+    for (std::size_t i = first; i < last; ++i) {
+        bits[i / 8] |= static_cast<std::uint8_t>(1u << (i % 8));
+    }
+}
+
 }  // namespace
 
 EngineKind engine_named(std::string_view name) {
@@ -47,9 +55,19 @@ std::size_t Index::size() const {
     return store_.size();
 }
 
+std::size_t Index::live() const {
+    const std::shared_lock lock(mutex_);
+    return store_.size() - removed_;
+}
+
+std::size_t Index::removed() const {
+    const std::shared_lock lock(mutex_);
+    return removed_;
+}
+
 std::size_t Index::nbytes() const {
     const std::shared_lock lock(mutex_);
-    return store_.nbytes() + ids_.nbytes();
+    return store_.nbytes() + ids_.nbytes() + live_.size();
 }
 
 std::size_t Index::ungrouped() const {
@@ -119,9 +137,9 @@ void Index::check(const float* rows, const std::int64_t* ids, std::size_t count)
     }
 }
 
-void Index::add(const float* rows, const std::int64_t* ids, std::size_t count) {
+void Index::add(const float* rows, const std::int64_t* ids, std::size_t count, bool replace) {
     const std::size_t dim = settings_.dim;
-    Addition addition(*this, {rows, rows, dim, ids, count});
+    Addition addition(*this, {rows, rows, dim, ids, count}, /*checked=*/replace);
     const std::vector<std::uint32_t>& order = addition.order();
     if (order.empty()) {
         addition.write(rows, ids, nullptr, count);
@@ -138,7 +156,49 @@ void Index::add(const float* rows, const std::int64_t* ids, std::size_t count) {
             addition.write(slice_rows.data(), slice_ids.data(), nullptr, entries);
         }
     }
-    addition.publish();
+    addition.publish(replace);
+}
+
+std::size_t Index::remove(const std::int64_t* ids, std::size_t count) {
+    const std::unique_lock lock(mutex_);
+    return remove_locked(ids, count);
+}
+
+std::size_t Index::remove_locked(const std::int64_t* ids, std::size_t count) {
+    const std::size_t before = removed_;
+    for (std::size_t i = 0; i < count; ++i) {
+        const auto number = ids_.find(ids[i]);
+        if (!number) continue;
+        if (live_.empty()) {
+            set_bits(live_, 0, store_.size());
+            marked_ = store_.size();
+        }
+        ids_.forget(*number);
+        const std::size_t position = store_.position_of(*number);
+        live_[position / 8] &= static_cast<std::uint8_t>(~(1u << (position % 8)));
+        ++removed_;
+    }
+    return removed_ - before;
+}
+
+void Index::mark_new_entries() {
+    if (live_.empty()) return;
+    set_bits(live_, marked_, store_.size());
+    marked_ = store_.size();
+}
+
+std::size_t Index::mark(std::span<const std::int64_t> ids, std::vector<std::uint8_t>& bits) const {
+    bits.assign(divide_up(store_.size(), 64) * 8, 0);
+    std::size_t marked = 0;
+    for (const std::int64_t id : ids) {
+        const auto number = ids_.find(id);
+        if (!number) continue;
+        const std::size_t position = store_.position_of(*number);
+        const auto bit = static_cast<std::uint8_t>(1u << (position % 8));
+        marked += (bits[position / 8] & bit) == 0 ? 1 : 0;  // an id may be given twice
+        bits[position / 8] |= bit;
+    }
+    return marked;
 }
 
 void Index::search_group(const Kernels& kernels, const SearchRequest& request, const float* queries,
@@ -157,14 +217,10 @@ void Index::search_group_all(const Kernels& kernels, const SearchRequest& reques
     search_exhaustive(store_, kernels, settings_.metric, request, queries, answers);
 }
 
-std::size_t Index::distribute(GroupSearch engine, const SearchRequest& request,
-                              const float* queries, std::size_t count, std::size_t threads,
-                              std::size_t batch_size, std::vector<Answer>& answers) const {
-    const DefaultFloatEnvironment environment;
-    check_rows("queries", queries, count);
+void Index::distribute(GroupSearch engine, const SearchRequest& request, const float* queries,
+                       std::size_t count, std::size_t threads, std::size_t batch_size,
+                       std::vector<Answer>& answers) const {
     const Kernels& kernels = active_kernels();
-    const std::shared_lock lock(mutex_);
-    if (store_.size() == 0) return 0;
     threads = std::max<std::size_t>(1, std::min(threads, count));
     std::size_t group = batch_size == 0 ? kGroupQueries : batch_size;
     group = std::max<std::size_t>(1, std::min(group, (count + threads - 1) / threads));
@@ -173,35 +229,68 @@ std::size_t Index::distribute(GroupSearch engine, const SearchRequest& request,
         (this->*engine)(kernels, request, queries + first * settings_.dim,
                         std::span(answers).subspan(first, std::min(group, count - first)));
     });
-    return store_.size();
 }
 
-std::size_t Index::search(const SearchRequest& request, const float* queries, std::size_t count,
-                          std::size_t threads, std::size_t batch_size,
-                          std::vector<Answer>& answers) const {
-    answers = empty_answers(request, count);
-    return search_further(request, queries, count, threads, batch_size, answers);
-}
-
-std::size_t Index::search_further(const SearchRequest& request, const float* queries,
-                                  std::size_t count, std::size_t threads, std::size_t batch_size,
-                                  std::vector<Answer>& answers) const {
-    if (request.mask.sparse(size())) {
-        return distribute(&Index::search_group_all, request, queries, count, threads, batch_size,
-                          answers);
+Searched Index::answer(bool exhaustive, SearchRequest request, const float* queries,
+                       std::size_t count, std::size_t threads, std::size_t batch_size,
+                       std::vector<Answer>& answers, const Where& where) const {
+    const DefaultFloatEnvironment environment;
+    check_rows("queries", queries, count);
+    const std::shared_lock lock(mutex_);
+    const std::size_t size = store_.size();
+    Searched searched{.entries = size - removed_, .live = size - removed_};
+    std::vector<std::uint8_t> bits;
+    if (where) {
+        searched.entries = mark(*where, bits);
+        request.mask = Mask(bits.data(), searched.entries);
+    } else if (removed_ != 0) {
+        request.mask = Mask(live_.data(), searched.live);
     }
-    SearchRequest planned = request;
+    if (size == 0) return searched;
+    const bool all = exhaustive || request.mask.sparse(size);
     // Soft mode proves more by the bounds of entries than by those of cells. A query for many hits
     // reads everything anyway.
-    planned.use_cells = !request.soft && (settings_.cells == CellUse::kAlways || request.range ||
-                                          request.k <= size() / kLeastPerHit);
-    return distribute(&Index::search_group, planned, queries, count, threads, batch_size, answers);
+    request.use_cells = !request.soft && (settings_.cells == CellUse::kAlways || request.range ||
+                                          request.k <= size / kLeastPerHit);
+    distribute(all ? &Index::search_group_all : &Index::search_group, request, queries, count,
+               threads, batch_size, answers);
+    return searched;
 }
 
-std::size_t Index::search_all(const SearchRequest& request, const float* queries, std::size_t count,
-                              std::size_t threads, std::vector<Answer>& answers) const {
+Searched Index::search(const SearchRequest& request, const float* queries, std::size_t count,
+                       std::size_t threads, std::size_t batch_size, std::vector<Answer>& answers,
+                       const Where& where) const {
     answers = empty_answers(request, count);
-    return distribute(&Index::search_group_all, request, queries, count, threads, 1, answers);
+    return search_further(request, queries, count, threads, batch_size, answers, where);
+}
+
+Searched Index::search_further(const SearchRequest& request, const float* queries,
+                               std::size_t count, std::size_t threads, std::size_t batch_size,
+                               std::vector<Answer>& answers, const Where& where) const {
+    return answer(false, request, queries, count, threads, batch_size, answers, where);
+}
+
+Searched Index::search_all(const SearchRequest& request, const float* queries, std::size_t count,
+                           std::size_t threads, std::vector<Answer>& answers,
+                           const Where& where) const {
+    answers = empty_answers(request, count);
+    return answer(true, request, queries, count, threads, 1, answers, where);
+}
+
+void Index::find(const std::int64_t* ids, std::size_t count, bool* found) const {
+    const std::shared_lock lock(mutex_);
+    for (std::size_t i = 0; i < count; ++i) found[i] = ids_.find(ids[i]).has_value();
+}
+
+std::vector<std::int64_t> Index::ids() const {
+    const std::shared_lock lock(mutex_);
+    std::vector<std::int64_t> all;
+    all.reserve(store_.size() - removed_);
+    for (std::size_t number = 0; number < store_.size(); ++number) {
+        const std::size_t position = store_.position_of(number);
+        if (is_live(position)) all.push_back(store_.id(position));
+    }
+    return all;
 }
 
 void Index::reconstruct(const std::int64_t* ids, std::size_t count, float* rows) const {
@@ -219,10 +308,19 @@ void Index::reconstruct(const std::int64_t* ids, std::size_t count, float* rows)
 void Index::copy_entries(std::size_t first, std::size_t count, std::int64_t* ids,
                          float* rows) const {
     const std::shared_lock lock(mutex_);
-    for (std::size_t i = 0; i < count; ++i) {
-        const std::size_t position = store_.position_of(first + i);
+    std::size_t number = removed_ == 0 ? first : 0;
+    std::size_t ahead = first - number;  // live entries that are still to be passed over
+    for (std::size_t i = 0; i < count; ++number) {
+        if (number >= store_.size()) throw std::out_of_range("the index has fewer entries");
+        const std::size_t position = store_.position_of(number);
+        if (!is_live(position)) continue;
+        if (ahead > 0) {
+            --ahead;
+            continue;
+        }
         ids[i] = store_.id(position);
         std::copy_n(store_.row(position), settings_.dim, rows + i * settings_.dim);
+        ++i;
     }
 }
 

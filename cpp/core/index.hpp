@@ -28,6 +28,12 @@ enum class EngineKind { kCascade, kPaper, kExhaustive };
 // "cascade", "paper" or "exhaustive"; throws std::invalid_argument for any other name.
 EngineKind engine_named(std::string_view name);
 
+// How much a search covered: the entries that it was allowed to return, and all that there were.
+struct Searched {
+    std::size_t entries = 0;
+    std::size_t live = 0;
+};
+
 enum class CellUse { kWhereItPays, kAlways, kNever };
 
 struct Settings {
@@ -65,7 +71,9 @@ class Index {
     explicit Index(const Settings& settings);
 
     const Settings& settings() const { return settings_; }
-    std::size_t size() const;
+    std::size_t size() const;     // positions, with those of removed entries
+    std::size_t live() const;     // entries
+    std::size_t removed() const;  // entries that are still stored, and never returned
     std::size_t nbytes() const;
     std::size_t ungrouped() const;  // entries that lie in no cone
     std::optional<Encoding> encoding() const;
@@ -77,32 +85,48 @@ class Index {
     void check(const float* rows, const std::int64_t* ids, std::size_t count) const;
 
     // Adds entries, all or (if something throws) none: an Addition from beginning to end. The
-    // encoding must have no rotation.
-    void add(const float* rows, const std::int64_t* ids, std::size_t count);
+    // encoding must have no rotation. To `replace` entries with the same ids, check rows and ids
+    // before.
+    void add(const float* rows, const std::int64_t* ids, std::size_t count, bool replace = false);
+
+    // Removes the entries with these ids, as a whole; returns how many there were. Their memory
+    // stays in use.
+    std::size_t remove(const std::int64_t* ids, std::size_t count);
 
     // The entries of an empty index, encoded as they were, are those of a file; nothing can be
     // added to it. Whoever calls keeps the arrays alive.
     void attach(const SegmentArrays& arrays);
 
-    // Answers `count` queries; returns the number of entries that were searched.
-    std::size_t search(const SearchRequest& request, const float* queries, std::size_t count,
-                       std::size_t threads, std::size_t batch_size,
-                       std::vector<Answer>& answers) const;
+    // Ids to which a search is limited; those that are unknown are ignored.
+    using Where = std::optional<std::span<const std::int64_t>>;
+
+    // Answers `count` queries.
+    Searched search(const SearchRequest& request, const float* queries, std::size_t count,
+                    std::size_t threads, std::size_t batch_size, std::vector<Answer>& answers,
+                    const Where& where = {}) const;
 
     // The same, where `answers` hold what was found elsewhere: the k best of both are left. Stats
     // are those of this search alone.
-    std::size_t search_further(const SearchRequest& request, const float* queries,
-                               std::size_t count, std::size_t threads, std::size_t batch_size,
-                               std::vector<Answer>& answers) const;
+    Searched search_further(const SearchRequest& request, const float* queries, std::size_t count,
+                            std::size_t threads, std::size_t batch_size,
+                            std::vector<Answer>& answers, const Where& where = {}) const;
 
     // Exhaustive search by canonical scores, whatever the engine.
-    std::size_t search_all(const SearchRequest& request, const float* queries, std::size_t count,
-                           std::size_t threads, std::vector<Answer>& answers) const;
+    Searched search_all(const SearchRequest& request, const float* queries, std::size_t count,
+                        std::size_t threads, std::vector<Answer>& answers,
+                        const Where& where = {}) const;
+
+    // Whether there is an entry with this id.
+    void find(const std::int64_t* ids, std::size_t count, bool* found) const;
+
+    // All ids in order of insertion.
+    std::vector<std::int64_t> ids() const;
 
     // Copies the rows of `ids`; throws std::out_of_range naming the first unknown id.
     void reconstruct(const std::int64_t* ids, std::size_t count, float* rows) const;
 
-    // Copies ids and rows of the first `count` entries, in order of insertion.
+    // Copies ids and rows of `count` entries from `first` on, in order of insertion; throws
+    // std::out_of_range if there are fewer.
     void copy_entries(std::size_t first, std::size_t count, std::int64_t* ids, float* rows) const;
 
     // Copies what a segment file of the entries would hold, but for the tables of sorted ids: calls
@@ -115,20 +139,34 @@ class Index {
     using GroupSearch = void (Index::*)(const Kernels&, const SearchRequest&, const float*,
                                         std::span<Answer>) const;
 
-    std::size_t distribute(GroupSearch engine, const SearchRequest& request, const float* queries,
-                           std::size_t count, std::size_t threads, std::size_t batch_size,
-                           std::vector<Answer>& answers) const;
+    Searched answer(bool exhaustive, SearchRequest request, const float* queries, std::size_t count,
+                    std::size_t threads, std::size_t batch_size, std::vector<Answer>& answers,
+                    const Where& where) const;
+    void distribute(GroupSearch engine, const SearchRequest& request, const float* queries,
+                    std::size_t count, std::size_t threads, std::size_t batch_size,
+                    std::vector<Answer>& answers) const;
     void search_group(const Kernels&, const SearchRequest&, const float* queries,
                       std::span<Answer>) const;
     void search_group_all(const Kernels&, const SearchRequest&, const float* queries,
                           std::span<Answer>) const;
+    // Under the lock.
+    bool is_live(std::size_t position) const {
+        return live_.empty() || (live_[position / 8] >> (position % 8) & 1) != 0;
+    }
+    std::size_t remove_locked(const std::int64_t* ids, std::size_t count);
+    void mark_new_entries();  // after an addition was published
+    std::size_t mark(std::span<const std::int64_t> ids, std::vector<std::uint8_t>& bits) const;
+
     void check_rows(const char* what, const float* rows, std::size_t count) const;
 
     Settings settings_;
-    mutable FairSharedMutex mutex_;    // guards store_ and ids_
+    mutable FairSharedMutex mutex_;    // guards what follows
     std::binary_semaphore writer_{1};  // an Addition holds it; any thread may give it back
     Store store_;
     IdTable ids_;
+    std::vector<std::uint8_t> live_;  // bits by position, as of a Mask; empty: all are alive
+    std::size_t marked_ = 0;          // positions that live_ has bits for
+    std::size_t removed_ = 0;
 };
 
 }  // namespace hiernorm

@@ -25,6 +25,7 @@ from hiernorm.instruction_sets import available_isas, isa
 from hiernorm.matching import Matches, match_descriptors
 from hiernorm.models import Model, available_models, load_model
 from hiernorm.normalize import normalize
+from hiernorm.searchable import Searchable
 from hiernorm.storage.database import Database
 from hiernorm.storage.errors import DatabaseError
 from hiernorm.storage.selection import Selection
@@ -42,6 +43,7 @@ __all__ = [
     "Model",
     "QueryCertificate",
     "RangeHits",
+    "Searchable",
     "Selection",
     "Verification",
     "__version__",

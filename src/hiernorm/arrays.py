@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import operator
+from fractions import Fraction
+from typing import TypeGuard
 
 import numpy as np
 import numpy.typing as npt
 
 from hiernorm.array_types import Float32Array, Int64Array
+
+MAX_ID = int(np.iinfo(np.int64).max)
 
 
 def as_float32(name: str, values: npt.ArrayLike) -> Float32Array:
@@ -54,6 +58,55 @@ def as_ids(ids: npt.ArrayLike, count: int | None = None) -> Int64Array:
     if array.dtype == np.uint64 and array.size and int(array.max()) > np.iinfo(np.int64).max:
         raise ValueError(f"ids must fit int64, got {int(array.max())}")
     return np.ascontiguousarray(array, dtype=np.int64)
+
+
+def is_id(value: object) -> TypeGuard[int]:
+    """Whether ``value`` is an integer that an entry may have as its id."""
+    try:
+        return -MAX_ID - 1 <= operator.index(value) <= MAX_ID  # type: ignore[arg-type]
+    except TypeError:
+        return False
+
+
+def as_new_ids(ids: npt.ArrayLike, count: int | None = None) -> Int64Array:
+    """The same for ids of new entries, which are not negative."""
+    array = as_ids(ids, count)
+    if array.min(initial=0) < 0:
+        raise ValueError(
+            f"ids must be at least 0, got {array.min()}: -1 means that there is no hit"
+        )
+    return array
+
+
+def following_ids(next_id: int, count: int) -> Int64Array:
+    """The ids of ``count`` entries that come without: ``next_id`` and those behind it.
+
+    Every container keeps ``next_id``, one more than the largest id that it ever had.
+    """
+    if next_id + count > MAX_ID:
+        raise ValueError("the ids that follow the largest do not fit int64: give ids")
+    return np.arange(next_id, next_id + count, dtype=np.int64)
+
+
+def next_id_after(next_id: int, ids: Int64Array) -> int:
+    """The id that follows ``ids`` and all before; the largest int64 stays as it is."""
+    return max(next_id, min(int(ids.max(initial=-1)) + 1, MAX_ID))
+
+
+def as_share(name: str, value: float | str) -> float:
+    """``value`` as a number; a text may be a fraction.
+
+    Examples
+    --------
+    >>> as_share("alpha", "1/8"), as_share("alpha", 0.125)
+    (0.125, 0.125)
+    """
+    if not isinstance(value, str):
+        return value
+    try:
+        return float(Fraction(value))
+    except (ValueError, ZeroDivisionError):
+        raise ValueError(f"{name}: {value!r} is no number such as 0.125 or 1/8") from None
 
 
 def as_count(name: str, value: int, least: int = 1, most: int | None = None) -> int:

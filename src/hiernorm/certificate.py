@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -65,6 +66,11 @@ class Certificate:
         The answer is that of exhaustive search: nothing skipped reaches the k-th score.
     gap : (m,) float64
         The true k-th score is at most this much above the returned one; 0 where exact.
+
+    Notes
+    -----
+    A pickled certificate takes neither the index nor its entries along: its :attr:`digest` is empty
+    unless it was asked for before.
     """
 
     __slots__ = ("_digest", "entries", "exact", "gap", "kth_score", "skipped_bound", "work")
@@ -84,7 +90,7 @@ class Certificate:
         self.exact: BoolArray = (skipped_bound < kth_score) | np.isneginf(skipped_bound)
         with np.errstate(invalid="ignore"):
             self.gap: Float64Array = np.where(self.exact, 0.0, skipped_bound - kth_score)
-        self._digest = digest
+        self._digest: Callable[[], str] | str = digest
 
     @property
     def phase2_share(self) -> Float64Array:
@@ -94,8 +100,20 @@ class Certificate:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of parameters and entries, computed when first asked for; see :func:`digest`."""
-        return self._digest()
+        """SHA-256 of parameters and entries, computed when first asked for; see :func:`digest`.
+
+        Empty if it is first asked for when the entries are gone: some were deleted since the
+        search, or the certificate was pickled.
+        """
+        if not isinstance(self._digest, str):
+            self._digest = self._digest()
+        return self._digest
+
+    def __getstate__(self) -> tuple[None, dict[str, Any]]:
+        names = [name for kind in type(self).__mro__ for name in getattr(kind, "__slots__", ())]
+        state = {name: getattr(self, name) for name in names}
+        state["_digest"] = self._digest if isinstance(self._digest, str) else ""
+        return None, state
 
     def __len__(self) -> int:
         return len(self.kth_score)

@@ -9,6 +9,7 @@ import numpy as np
 from hiernorm._core import Addition, Encoding
 from hiernorm._core import Index as CoreIndex
 from hiernorm.array_types import Float32Array, Float64Array, Int64Array
+from hiernorm.progress import ProgressCallback
 from hiernorm.rotation import Rotation, choose_major, fit_rotation, unit_rows
 
 SAMPLE_VALUES = 1 << 23
@@ -80,21 +81,35 @@ def majors_of(encoding: Encoding, rotation: Rotation | None, rows: Float32Array)
     )
 
 
-def fill(core: CoreIndex, ids: Int64Array, rows: Float32Array) -> None:
-    """Add entries to a core; plain vectors are rotated part by part on the way in."""
+def fill(
+    core: CoreIndex,
+    ids: Int64Array,
+    rows: Float32Array,
+    *,
+    replace: bool = False,
+    progress: ProgressCallback | None = None,
+) -> None:
+    """Add entries to a core; plain vectors are rotated part by part on the way in.
+
+    To ``replace`` entries with the same ids, check rows and ids before.
+    """
+    report = progress or (lambda done, total: None)
     encoding = core.encoding()
     rotation = None if encoding is None else rotation_of(encoding)
     if encoding is None or rotation is None:
-        core.add(rows, ids)
+        core.add(rows, ids, replace)
+        report(len(rows), len(rows))
         return
-    core.check(rows, ids)  # before anything is computed from them
+    if not replace:
+        core.check(rows, ids)  # before anything is computed from them
     majors = majors_of(encoding, rotation, rows)
     with Addition(core, rows, majors, ids, checked=True) as addition:
         order = addition.order
         for first in range(0, len(rows), PART_ROWS):
             part = slice(first, first + PART_ROWS) if order is None else order[first:][:PART_ROWS]
             addition.write(rows[part], ids[part], rotation.apply(rows[part]))
-        addition.publish()
+            report(min(first + PART_ROWS, len(rows)), len(rows))
+        addition.publish(replace)
 
 
 def rotation_of(encoding: Encoding) -> Rotation | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +12,10 @@ from hiernorm.certificate import Certificate
 
 
 class Hits:
-    """The k best entries of each query, best first.
+    """The k best entries of each query, best first; ``ids, scores = hits`` gives both arrays.
+
+    ``len(hits)`` is the number of queries, ``hits[i]`` has ids and scores of query i, and
+    :meth:`queries` iterates over them. A pickled answer does not take the index along.
 
     Attributes
     ----------
@@ -21,9 +25,23 @@ class Hits:
         Canonical scores; -inf where there are fewer than k entries.
     certificate : Certificate
         Per query: what was proved, and the work it took.
+    metric : str
+        What the scores are: ``"ip"``, ``"cosine"`` or ``"l2"``.
+
+    Examples
+    --------
+    >>> import hiernorm
+    >>> index = hiernorm.Index(dim=2, metric="l2")
+    >>> index.add([[0, 0], [3, 4]])
+    >>> hits = index.search([[0, 0], [3, 4]], k=2)
+    >>> ids, scores = hits
+    >>> ids.tolist(), scores.tolist()
+    ([[0, 1], [1, 0]], [[0.0, -25.0], [0.0, -25.0]])
+    >>> hits.distances[0].tolist(), hits[1][0].tolist()
+    ([0.0, 5.0], [1, 0])
     """
 
-    __slots__ = ("_certificate", "_proof", "ids", "scores")
+    __slots__ = ("_certificate", "_proof", "ids", "metric", "scores")
 
     def __init__(
         self,
@@ -32,22 +50,33 @@ class Hits:
         work: Int64Array,
         skipped_bound: Float64Array,
         entries: int,
-        digest: Callable[[int], str],
+        digest: Callable[[], str],
+        metric: str,
     ) -> None:
         self.ids = ids
         self.scores = scores
-        self._proof = (work, skipped_bound, entries, digest)
+        self.metric = metric
+        self._proof: tuple[Any, ...] | None = (work, skipped_bound, entries, digest)
         self._certificate: Certificate | None = None
 
     @property
     def certificate(self) -> Certificate:
         """Per query: what was proved, and the work it took."""
         if self._certificate is None:
+            assert self._proof is not None
             work, skipped_bound, entries, digest = self._proof
             self._certificate = Certificate(
-                entries, work, self.scores[:, -1], skipped_bound, lambda: digest(entries)
+                entries, work, self.scores[:, -1], skipped_bound, digest
             )
         return self._certificate
+
+    @property
+    def distances(self) -> Float64Array:
+        """``(m, k)``: Euclidean distances (l2) or one minus the cosine; infinite without a hit.
+
+        Ranks go by :attr:`scores`, whose bits are promised; distances are computed from them.
+        """
+        return distances_of(self.scores, self.metric)
 
     def checked(self, queries: int, k: int) -> tuple[Int64Array, Float64Array]:
         """Ids and scores as the core takes them; ValueError unless the shape is (queries, k)."""
@@ -63,12 +92,32 @@ class Hits:
     def __len__(self) -> int:
         return len(self.ids)
 
+    def __getitem__(self, query: int) -> tuple[Int64Array, Float64Array]:
+        """Ids ``(k,)`` and scores ``(k,)`` of one query."""
+        return self.ids[query], self.scores[query]
+
+    def __iter__(self) -> Iterator[Any]:
+        """:attr:`ids`, then :attr:`scores`: two arrays, whatever the number of queries."""
+        return iter((self.ids, self.scores))
+
+    def queries(self) -> Iterator[tuple[Int64Array, Float64Array]]:
+        """Ids and scores of one query after the other."""
+        return (self[query] for query in range(len(self)))
+
+    def __getstate__(self) -> tuple[None, dict[str, Any]]:
+        names = [name for kind in type(self).__mro__ for name in getattr(kind, "__slots__", ())]
+        state = {"_certificate": self.certificate, "_proof": None}
+        return None, {name: getattr(self, name) for name in names} | state
+
     def __repr__(self) -> str:
         return f"Hits(queries={len(self)}, k={self.ids.shape[1]})"
 
 
 class RangeHits:
     """All entries of each query from a score up, best first.
+
+    ``len(hits)`` is the number of queries, ``hits[i]`` has ids and scores of query i, and an
+    iteration yields one such pair per query: there are as many hits as there are.
 
     Attributes
     ----------
@@ -78,17 +127,30 @@ class RangeHits:
         The hits of query i are ``ids[offsets[i]:offsets[i + 1]]``; so is ``hits[i]``.
     certificate : Certificate
         Per query; its ``kth_score`` is the threshold.
+    metric : str
+        What the scores are: ``"ip"``, ``"cosine"`` or ``"l2"``.
     """
 
-    __slots__ = ("certificate", "ids", "offsets", "scores")
+    __slots__ = ("certificate", "ids", "metric", "offsets", "scores")
 
     def __init__(
-        self, offsets: Int64Array, ids: Int64Array, scores: Float64Array, certificate: Certificate
+        self,
+        offsets: Int64Array,
+        ids: Int64Array,
+        scores: Float64Array,
+        certificate: Certificate,
+        metric: str,
     ) -> None:
         self.offsets = offsets
         self.ids = ids
         self.scores = scores
         self.certificate = certificate
+        self.metric = metric
+
+    @property
+    def distances(self) -> Float64Array:
+        """``(total,)``, as :attr:`Hits.distances`."""
+        return distances_of(self.scores, self.metric)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -102,7 +164,30 @@ class RangeHits:
         return self.ids[part], self.scores[part]
 
     def __iter__(self) -> Iterator[tuple[Int64Array, Float64Array]]:
+        return self.queries()
+
+    def queries(self) -> Iterator[tuple[Int64Array, Float64Array]]:
+        """Ids and scores of one query after the other."""
         return (self[query] for query in range(len(self)))
 
     def __repr__(self) -> str:
         return f"RangeHits(queries={len(self)}, total={len(self.ids)})"
+
+
+def distances_of(scores: Float64Array, metric: str) -> Float64Array:
+    """Distances that belong to ``scores``; AttributeError for inner products, which have none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> distances_of(np.array([-25.0, -np.inf]), "l2").tolist()
+    [5.0, inf]
+    >>> distances_of(np.array([0.25]), "cosine").tolist()
+    [0.75]
+    """
+    if metric == "l2":
+        lengths: Float64Array = np.sqrt(0.0 - scores)
+        return lengths
+    if metric == "cosine":
+        return 1.0 - scores
+    raise AttributeError(f"metric {metric!r} has scores, and no distances")

@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from hiernorm import _core
+from hiernorm._deprecation import renamed_attribute
 from hiernorm.array_types import Float32Array, Int64Array
-from hiernorm.arrays import as_count, as_ids, as_rows
+from hiernorm.arrays import (
+    as_count,
+    as_ids,
+    as_new_ids,
+    as_rows,
+    as_share,
+    following_ids,
+    is_id,
+    next_id_after,
+)
 from hiernorm.certificate import Certificate, digest
-from hiernorm.fitting import choose_encoding, fill, is_due
+from hiernorm.filters import Where, call_filter, ids_of_array
+from hiernorm.fitting import SETTLED, choose_encoding, fill, is_due
 from hiernorm.hits import Hits, RangeHits
-from hiernorm.settings import IndexSettings
+from hiernorm.progress import ProgressCallback
+from hiernorm.settings import Engine, IndexSettings, Metric
+from hiernorm.storage.sources import as_array, is_source, read_all
 from hiernorm.threads import thread_count
 from hiernorm.verification import Verification, verify_hits
 
@@ -37,8 +51,9 @@ class Index:
         were normalised with. For plain vectors, the number of leading dimensions of the fitted
         rotation, or None to choose it from the data.
     alpha
-        The energy split of HN vectors (see :func:`hiernorm.normalize`), whose major is the prefix,
-        as in the paper. None for plain vectors, for which a lossless rotation is fitted.
+        The energy split of HN vectors (see :func:`hiernorm.normalize`), a number or a text such as
+        ``"1/8"``; their major is the prefix, as in the paper. None for plain vectors, for which a
+        lossless rotation is fitted.
     metric
         ``"ip"`` (inner product), ``"cosine"`` or ``"l2"``, whose score is minus the squared
         Euclidean distance: the best entry is the nearest one.
@@ -55,15 +70,15 @@ class Index:
     Notes
     -----
     Safe to use from many threads at once. A search sees the entries that were in the index when it
-    began; a concurrent addition is visible as a whole or not at all.
+    began; a concurrent change is visible as a whole or not at all.
 
     Examples
     --------
     >>> import numpy as np, hiernorm
     >>> index = hiernorm.Index(dim=3)
     >>> index.add([[1, 0, 0], [0, 1, 0], [0.6, 0.8, 0]], ids=[10, 20, 30])
-    >>> hits = index.search([1, 0, 0], k=2)
-    >>> hits.ids.tolist(), hits.scores.round(3).tolist()
+    >>> ids, scores = index.search([1, 0, 0], k=2)
+    >>> ids.tolist(), scores.round(3).tolist()
     ([[10, 30]], [[1.0, 0.6]])
     """
 
@@ -72,21 +87,24 @@ class Index:
         dim: int,
         *,
         major: int | None = None,
-        alpha: float | None = None,
-        metric: str = "ip",
-        engine: str = "cascade",
+        alpha: float | str | None = None,
+        metric: Metric = "ip",
+        engine: Engine = "cascade",
         cells: bool | None = None,
         threads: int | None = None,
     ) -> None:
-        self._settings = IndexSettings(dim, major, alpha, metric, engine, cells, threads)
+        share = None if alpha is None else as_share("alpha", alpha)
+        self._settings = IndexSettings(dim, major, share, metric, engine, cells, threads)
         self._prepare()
 
     def _prepare(self) -> None:
         """Set up the members that are neither parameters nor pickled."""
         self._core = self._settings.make_core()
         self._fitted_on = 0
+        self._next_id = 0
+        self._removals = 0  # changes that removed entries
         self._write_lock = threading.RLock()
-        self._digests: dict[int, str] = {}
+        self._digests: dict[tuple[int, int], str] = {}
 
     @property
     def dim(self) -> int:
@@ -105,12 +123,12 @@ class Index:
         return self._settings.alpha
 
     @property
-    def metric(self) -> str:
+    def metric(self) -> Metric:
         """``"ip"``, ``"cosine"`` or ``"l2"``."""
         return self._settings.metric
 
     @property
-    def engine(self) -> str:
+    def engine(self) -> Engine:
         """``"cascade"``, ``"paper"`` or ``"exhaustive"``."""
         return self._settings.engine
 
@@ -121,11 +139,14 @@ class Index:
 
     @property
     def ids(self) -> Int64Array:
-        """All ids ``(n,)`` in order of insertion."""
-        return self._entries()[0]
+        """All ids ``(n,)`` in ascending order."""
+        return np.sort(self._core.ids())
 
     def __len__(self) -> int:
         return len(self._core)
+
+    def __contains__(self, id: object) -> bool:
+        return is_id(id) and bool(self._core.find(as_ids(id))[0])
 
     def __repr__(self) -> str:
         kind = "plain" if self.alpha is None else f"alpha={self.alpha}"
@@ -135,80 +156,149 @@ class Index:
             f"engine={self.engine!r}, entries={len(self):,}, {self.nbytes / 2**20:.1f} MiB)"
         )
 
-    def add(self, x: npt.ArrayLike, ids: npt.ArrayLike | None = None) -> None:
+    # Changes.
+
+    def add(
+        self, x: Any, ids: npt.ArrayLike | None = None, *, progress: ProgressCallback | None = None
+    ) -> None:
         """Add vectors; all of them, or none if one is not acceptable.
 
         Parameters
         ----------
         x
-            ``(n, d)`` or ``(d,)``; anything but float32 is rounded to float32 first.
+            ``(n, d)`` or ``(d,)``; anything but float32 is rounded to float32 first. Or a file or
+            an iterator, as for :meth:`hiernorm.Database.add`.
         ids
-            ``(n,)`` integers that are not in the index yet; by default n, n + 1, ... for an index
-            of n entries.
+            ``(n,)`` integers from 0 up that are not in the index. By default the ids of the file,
+            or the integers that follow the largest id ever used.
+        progress
+            Called with the number of vectors added so far and the total.
 
         Raises
         ------
         ValueError
-            For NaN, infinity, a wrong number of dimensions, a duplicate id, or (cosine) a zero
-            vector. The index is unchanged.
+            For NaN, infinity, a wrong number of dimensions, a negative or duplicate id, or
+            (cosine) a zero vector. The index is unchanged.
         """
+        self._insert(x, ids, progress, replace=False)
+
+    def upsert(
+        self, x: Any, ids: npt.ArrayLike | None = None, *, progress: ProgressCallback | None = None
+    ) -> None:
+        """Add vectors, replacing entries with the same ids; parameters as for :meth:`add`.
+
+        Examples
+        --------
+        >>> import hiernorm
+        >>> index = hiernorm.Index(dim=2)
+        >>> index.add([[1, 0], [0, 1]])
+        >>> index.upsert([[0.6, 0.8], [0.8, 0.6]], ids=[1, 2])
+        >>> index.ids.tolist(), index.search([0, 1], k=1).ids.tolist()
+        ([0, 1, 2], [[1]])
+        """
+        self._insert(x, ids, progress, replace=True)
+
+    def _insert(
+        self, x: Any, ids: npt.ArrayLike | None, progress: ProgressCallback | None, *, replace: bool
+    ) -> None:
+        x = as_array(x)
+        found = None
+        if is_source(x):
+            x, found = read_all(x, self.dim)
         rows = as_rows("vectors", x, self.dim)
+        wanted = found if ids is None else ids
         with self._write_lock:
-            first = len(self)
             given = (
-                np.arange(first, first + len(rows), dtype=np.int64)
-                if ids is None
-                else as_ids(ids, len(rows))
+                following_ids(self._next_id, len(rows))
+                if wanted is None
+                else as_new_ids(wanted, len(rows))
             )
             if len(rows) == 0:
                 return
-            if self._settings.needs_fit and self._core.encoding() is None:
+            core = self._core
+            fresh = self._settings.needs_fit and core.encoding() is None
+            if fresh:
                 core = self._settings.make_core()
-                core.check(rows, given)
-                self._fit_and_fill(core, given, rows)
+            if fresh or replace:  # before anything is computed from them
+                self._settings.make_core().check(rows, given)
+            if fresh:
+                core.set_encoding(self._choose_encoding(rows))
+            removed = core.removed
+            fill(core, given, rows, replace=replace, progress=progress)
+            if fresh:
                 self._core, self._fitted_on = core, len(rows)
-                return
-            fill(self._core, given, rows)
-            ungrouped = self._core.ungrouped if self._settings.groups else 0
-            if self._settings.needs_fit and is_due(self._fitted_on, len(self), ungrouped):
-                self.optimize()
+            self._removals += core.removed != removed
+            self._next_id = next_id_after(self._next_id, given)
+            self._tidy_up()
 
-    def _fit_and_fill(self, core: _core.Index, ids: Int64Array, rows: Float32Array) -> None:
+    def delete(self, ids: npt.ArrayLike, *, ignore_missing: bool = False) -> None:
+        """Delete entries, all at once; ids that come without are never given out again.
+
+        Their memory is used again when half of the entries are deleted, or by :meth:`optimize`.
+
+        Raises
+        ------
+        KeyError
+            Naming the first id that is not in the index, unless ``ignore_missing``; nothing is
+            deleted.
+
+        Examples
+        --------
+        >>> import hiernorm
+        >>> index = hiernorm.Index(dim=2)
+        >>> index.add([[1, 0], [0, 1], [1, 1]])
+        >>> index.delete([1])
+        >>> len(index), 1 in index, index.ids.tolist()
+        (2, False, [0, 2])
+        """
+        wanted = as_ids(ids)
+        with self._write_lock:
+            found = self._core.find(wanted)
+            if not found.all() and not ignore_missing:
+                raise KeyError(f"id {wanted[int(np.argmin(found))]} is not in the index")
+            self._removals += self._core.remove(wanted) > 0
+            self._tidy_up()
+
+    def _tidy_up(self) -> None:
+        """After a change: fit again what has outgrown its fit, forget what was deleted."""
+        core = self._core
+        if len(core) == 0:
+            self._core, self._fitted_on = self._settings.make_core(), 0
+            return
+        ungrouped = core.ungrouped if self._settings.groups else 0
+        due = self._settings.needs_fit and is_due(self._fitted_on, len(core), ungrouped)
+        if due or core.removed > max(SETTLED, len(core)):
+            self.optimize()
+
+    def _choose_encoding(self, rows: Float32Array) -> _core.Encoding:
         settings = self._settings
-        core.set_encoding(
-            choose_encoding(rows, settings.major, rotate=settings.rotates, metric=settings.metric)
+        return choose_encoding(
+            rows, settings.major, rotate=settings.rotates, metric=settings.metric
         )
-        fill(core, ids, rows)
 
     def optimize(self) -> None:
         """Fit the encoding again, on all entries: rotation, steps of the codes, cells.
 
-        Entries that were added a few at a time are in no cell until then. The index calls this
-        method automatically when they outnumber the others.
+        Entries that were added a few at a time are in no cell until then, and deleted ones keep
+        their memory. The index calls this method automatically when they outnumber the others.
 
         Answers never change, only speed. It needs the memory of a second index while it runs;
         searches continue meanwhile.
         """
         with self._write_lock:
-            if len(self) == 0 or not self._settings.needs_fit:
+            if len(self) == 0 or not (self._settings.needs_fit or self._core.removed):
                 return
             core = self._settings.make_core()
-            self._fit_and_fill(core, *self._entries())
+            ids, rows = self._entries()
+            if self._settings.needs_fit:
+                core.set_encoding(self._choose_encoding(rows))
+            fill(core, ids, rows)
             self._core, self._fitted_on = core, len(core)
 
-    def sibling(self) -> Index:
+    def _sibling(self) -> Index:
         """An empty index with the same parameters and the same encoding, if there is one.
 
         This saves the fitting for entries of the same kind; answers never depend on it.
-
-        Examples
-        --------
-        >>> import hiernorm
-        >>> index = hiernorm.Index(dim=3)
-        >>> index.add([[1, 0, 0], [0, 1, 0], [0, 0, 1]])
-        >>> other = index.sibling()
-        >>> len(other), other.major == index.major
-        (0, True)
         """
         other = Index.__new__(Index)
         other._settings = self._settings
@@ -219,11 +309,16 @@ class Index:
             other._fitted_on = self._fitted_on
         return other
 
+    sibling = renamed_attribute("sibling", "_sibling")
+
+    # Reading.
+
     def search(
         self,
         q: npt.ArrayLike,
         k: int = 10,
         *,
+        where: Where | None = None,
         beta: float | None = None,
         threads: int | None = None,
         batch_size: int | None = None,
@@ -236,6 +331,10 @@ class Index:
             ``(m, d)``, or ``(d,)`` for one query.
         k
             Number of hits. If there are fewer entries, ids are filled with -1, scores with -inf.
+        where
+            Search only these entries: an array of ids (unknown ids are ignored), a boolean mask
+            over :attr:`ids`, or a function that takes an array of ids and returns a boolean for
+            each. The answer is that of an index with no other entries.
         beta
             Soft mode, ``0 <= beta <= alpha`` (HN indexes): skip entries as if the minor could add
             no more than ``beta``. This is faster, and each certificate says whether the answer is
@@ -247,7 +346,8 @@ class Index:
 
         Returns
         -------
-        Hits with ids ``(m, k)``, scores ``(m, k)`` and a certificate.
+        Hits, from which ``ids, scores = ...`` takes ids ``(m, k)`` and scores ``(m, k)``, with a
+        certificate.
 
         Examples
         --------
@@ -258,21 +358,41 @@ class Index:
         >>> hits = index.search(x[:3], k=5)
         >>> hits.ids.shape, hits.ids[:, 0].tolist()
         ((3, 5), [0, 1, 2])
+        >>> index.search(x[:1], k=2, where=[3, 4]).ids.shape
+        (1, 2)
         """
         queries = as_rows("queries", q, self._settings.dim)
-        found = self._core.search(
+        removals = self._removals
+        found, live = self._core.search(
             queries,
             as_count("k", k, most=MAX_HITS),
             self._settings.checked_beta(beta),
             self._thread_count(threads),
             0 if batch_size is None else as_count("batch_size", batch_size),
+            self._ids_of(where),
         )
-        return Hits(*found, self._digest)
+        return Hits(*found, self._digest_later(removals, live), self.metric)
+
+    def _ids_of(self, where: Where | None) -> Int64Array | None:
+        """The ids to which ``where`` limits a search; None without a limit."""
+        if where is None:
+            return None
+        if callable(where):
+            ids = self._core.ids()
+            return ids[call_filter(where, ids)]
+        return ids_of_array(where, len(self), lambda: self.ids, "index")
 
     def _thread_count(self, threads: int | None) -> int:
         return thread_count(self._settings.threads if threads is None else threads)
 
-    def range(self, q: npt.ArrayLike, threshold: float, *, threads: int | None = None) -> RangeHits:
+    def range(
+        self,
+        q: npt.ArrayLike,
+        threshold: float,
+        *,
+        where: Where | None = None,
+        threads: int | None = None,
+    ) -> RangeHits:
         """Every entry with score >= threshold, best first.
 
         Parameters
@@ -281,8 +401,8 @@ class Index:
             ``(m, d)``, or ``(d,)`` for one query.
         threshold
             The minimum score of a hit; finite.
-        threads
-            Threads for this call.
+        where, threads
+            As for :meth:`search`.
 
         Examples
         --------
@@ -296,19 +416,19 @@ class Index:
         queries = as_rows("queries", q, self._settings.dim)
         if not np.isfinite(threshold):
             raise ValueError(f"threshold must be finite, got {threshold}")
-        offsets, ids, scores, work, skipped_bound, entries = self._core.range(
-            queries,
-            float(threshold),
-            self._thread_count(threads),
+        removals = self._removals
+        found, live = self._core.range(
+            queries, float(threshold), self._thread_count(threads), self._ids_of(where)
         )
+        offsets, ids, scores, work, skipped_bound, entries = found
         certificate = Certificate(
             entries,
             work,
             np.full(len(queries), float(threshold)),
             skipped_bound,
-            lambda: self._digest(entries),
+            self._digest_later(removals, live),
         )
-        return RangeHits(offsets, ids, scores, certificate)
+        return RangeHits(offsets, ids, scores, certificate, self.metric)
 
     def reconstruct(self, ids: npt.ArrayLike) -> Float32Array:
         """The vectors of ``ids``: ``(n, d)`` float32, as they were added.
@@ -328,11 +448,18 @@ class Index:
         """
         return self._core.reconstruct(as_ids(ids))
 
-    def verify(self, q: npt.ArrayLike, hits: Hits, *, threads: int | None = None) -> Verification:
+    def verify(
+        self,
+        q: npt.ArrayLike,
+        hits: Hits,
+        *,
+        where: Where | None = None,
+        threads: int | None = None,
+    ) -> Verification:
         """Compare an answer with exhaustive search and list the differences.
 
         If a certificate says exact, ids and scores must have the same bits. Otherwise (soft mode)
-        the true k-th score must be within the certified gap.
+        the true k-th score must be within the certified gap. ``where`` is that of the search.
 
         Examples
         --------
@@ -344,22 +471,30 @@ class Index:
         True
         """
         queries = as_rows("queries", q, self._settings.dim)
-        if len(queries) != len(hits):
-            raise ValueError(f"{len(queries)} queries, but hits of {len(hits)}")
-        count = self._thread_count(threads)
-        ids, scores, _, _, entries = self._core.search_all(queries, hits.ids.shape[1], count)
+        ids, scores, _, _, entries = self._core.search_all(
+            queries, hits.ids.shape[1], self._thread_count(threads), self._ids_of(where)
+        )
         return verify_hits(hits, queries, (ids, scores, entries), self.metric, self.reconstruct)
 
     @property
     def digest(self) -> str:
         """SHA-256 of parameters and entries, independent of the order of insertion."""
-        return self._digest(len(self))
+        with self._write_lock:
+            return self._digest(self._removals, len(self))
 
-    def _digest(self, entries: int) -> str:
-        if entries not in self._digests:
-            ids, rows = self._entries(entries)
-            self._digests = {entries: digest(self._settings.digested(), ids, rows)}
-        return self._digests[entries]
+    def _digest_later(self, removals: int, entries: int) -> Callable[[], str]:
+        return lambda: self._digest(removals, entries)
+
+    def _digest(self, removals: int, entries: int) -> str:
+        """The digest of the first entries; empty if some were removed since."""
+        with self._write_lock:
+            if removals != self._removals:
+                return ""
+            if (removals, entries) not in self._digests:
+                ids, rows = self._entries(entries)
+                text = digest(self._settings.digested(), ids, rows)
+                self._digests = {(removals, entries): text}
+            return self._digests[removals, entries]
 
     def _entries(self, count: int | None = None) -> tuple[Int64Array, Float32Array]:
         """Ids and rows of the first ``count`` entries in order of insertion."""
@@ -376,6 +511,7 @@ class Index:
                 "rows": rows,
                 "fit": None if encoding is None else (encoding.state(), encoding.rotation()),
                 "fitted_on": self._fitted_on,
+                "next_id": self._next_id,
             }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -386,3 +522,4 @@ class Index:
         if len(state["ids"]):
             fill(self._core, state["ids"], state["rows"])
         self._fitted_on = state["fitted_on"]
+        self._next_id = state["next_id"]

@@ -12,6 +12,7 @@ from hiernorm.array_types import Float32Array, Float64Array, Int64Array
 from hiernorm.arrays import as_float32
 from hiernorm.index import Index
 from hiernorm.reference import canonical_sum
+from hiernorm.settings import Metric
 
 UNIT_TOLERANCE = 1e-5
 """How far from 1 a length may be in the ratio test of inner products."""
@@ -68,7 +69,7 @@ class DescriptorSet:
     """
 
     def __init__(
-        self, rows: npt.ArrayLike, metric: str = "ip", *, threads: int | None = None
+        self, rows: npt.ArrayLike, metric: Metric = "ip", *, threads: int | None = None
     ) -> None:
         self.rows = _checked_rows("rows", rows)
         self.metric = metric
@@ -92,7 +93,7 @@ def match_descriptors(
     ratio: float | None = None,
     min_score: float | None = None,
     *,
-    metric: str = "ip",
+    metric: Metric = "ip",
     threads: int | None = None,
 ) -> Matches:
     """Match each row of ``a`` with its nearest row of ``b``.
@@ -168,7 +169,7 @@ def match_descriptors(
         # Only rows of b that are the nearest of some row of a are searched in a.
         asked, where = np.unique(found[kept, 0], return_inverse=True)
         if isinstance(left, _Unkept):
-            index = index.sibling()  # a second fit would cost more than it gains
+            index = index._sibling()  # a second fit would cost more than it gains
             index.add(first)
         else:
             index = left.index
@@ -185,7 +186,7 @@ def match_descriptors(
 class _Unkept(DescriptorSet):
     """A set that is matched once."""
 
-    def __init__(self, name: str, rows: npt.ArrayLike, metric: str, threads: int | None) -> None:
+    def __init__(self, name: str, rows: npt.ArrayLike, metric: Metric, threads: int | None) -> None:
         self.rows = _checked_rows(name, rows)
         self.metric = metric
         self._threads = threads
@@ -204,7 +205,7 @@ def _checked_rows(name: str, rows: npt.ArrayLike) -> Float32Array:
 
 def _check_sets(
     a: DescriptorSet, b: DescriptorSet, ratio: float | None, min_score: float | None
-) -> str:
+) -> Metric:
     """Raise unless both sets are fit for what is asked; return their metric."""
     if a.rows.shape[1] != b.rows.shape[1]:
         raise ValueError(f"a has {a.rows.shape[1]} dimensions, b has {b.rows.shape[1]}")
@@ -233,7 +234,7 @@ def _check_unit(name: str, rows: Float32Array) -> None:
         )
 
 
-def _index_for(rows: Float32Array, metric: str, threads: int | None) -> Index:
+def _index_for(rows: Float32Array, metric: Metric, threads: int | None) -> Index:
     """An empty index with the parameters that suit ``rows``."""
     major, alpha = _find_split(rows) if metric != "cosine" else (None, None)
     if alpha is None and rows.shape[1] > PLAIN_MAJOR and len(rows) < FEW_ROWS:
@@ -263,7 +264,7 @@ def _ratios(
     rows: Float32Array,
     found: Int64Array,
     scores: Float64Array,
-    metric: str,
+    metric: Metric,
 ) -> Float64Array:
     """Distance to the nearest over distance to the second; NaN if both are 0."""
     if metric == "l2":

@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from hiernorm.array_types import Float32Array
-from hiernorm.arrays import as_count, as_float32
+from hiernorm.arrays import as_count, as_float32, as_share
 from hiernorm.reference import canonical_norm
 
 
-def normalize(features: npt.ArrayLike, major: int = 16, alpha: float = 1 / 8) -> Float32Array:
+def normalize(features: npt.ArrayLike, major: int = 16, alpha: float | str = 1 / 8) -> Float32Array:
     """Normalise features of a network trained for HN; other vectors lose their true neighbours.
 
     The first ``major`` dimensions get norm sqrt(1 - alpha), the others sqrt(alpha): Eq. (1) of the
@@ -29,8 +29,8 @@ def normalize(features: npt.ArrayLike, major: int = 16, alpha: float = 1 / 8) ->
     major
         K, the size of the major: ``1 <= major < d``.
     alpha
-        The share of energy in the minor: ``0 <= alpha < 1``. With ``alpha=0`` the minor becomes
-        exactly zero, whatever it was.
+        The share of energy in the minor, a number or a text such as ``"1/8"``:
+        ``0 <= alpha < 1``. With ``alpha=0`` the minor becomes exactly zero, whatever it was.
 
     Returns
     -------
@@ -52,6 +52,7 @@ def normalize(features: npt.ArrayLike, major: int = 16, alpha: float = 1 / 8) ->
     if single:
         rows = rows[np.newaxis]
     major = as_count("major", major)
+    alpha = as_share("alpha", alpha)
     check_split(rows.shape[1], major, alpha)
     finite = np.isfinite(rows).all(axis=1)
     if not finite.all():

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
 
 from hiernorm import _core
 from hiernorm._deprecation import renamed_names
 from hiernorm.arrays import as_count
 from hiernorm.normalize import check_split
 
-METRICS = ("ip", "cosine", "l2")
-ENGINES = ("cascade", "paper", "exhaustive")
+Metric: TypeAlias = Literal["ip", "cosine", "l2"]
+Engine: TypeAlias = Literal["cascade", "paper", "exhaustive"]
+METRICS: tuple[Metric, ...] = get_args(Metric)
+ENGINES: tuple[Engine, ...] = get_args(Engine)
 EXACT = -1.0
 """The value of beta that means "no soft mode" in the core."""
 
@@ -22,8 +25,8 @@ class IndexSettings:
     dim: int
     major: int | None
     alpha: float | None
-    metric: str
-    engine: str
+    metric: Metric
+    engine: Engine
     cells: bool | None
     threads: int | None
 

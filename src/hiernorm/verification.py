@@ -35,6 +35,8 @@ def verify_hits(
     reconstruct: Callable[[Int64Array], Float32Array],
 ) -> Verification:
     """Compare ``hits`` with the ids, scores and number of entries of exhaustive search."""
+    if len(queries) != len(hits):
+        raise ValueError(f"{len(queries)} queries, but hits of {len(hits)}")
     ids, scores, entries = exhaustive
     if entries != hits.certificate.entries:
         return Verification(

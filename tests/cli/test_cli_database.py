@@ -135,8 +135,8 @@ def test_compact_and_verify_say_what_they_did(db: Path) -> None:
     run("delete", db, 0)
     assert "1 segments are now 1" in run("compact", db).stdout
     assert json.loads(run("compact", db, "--json").stdout)["deleted"] == 0
-    assert "all is as it was written" in run("verify", db).stdout
-    assert json.loads(run("verify", db, "--json").stdout) == {"ok": True, "damage": []}
+    assert "all is as it was written" in run("check", db).stdout
+    assert json.loads(run("check", db, "--json").stdout) == {"ok": True, "damage": []}
 
 
 def test_info_in_words_and_as_json(db: Path) -> None:
@@ -164,10 +164,10 @@ def test_exit_codes_tell_scripts_what_happened(db: Path, tmp_path: Path) -> None
     data = bytearray(segment.read_bytes())
     data[-1] ^= 1
     segment.write_bytes(bytes(data))
-    result = run("verify", db, code=3)
+    result = run("check", db, code=3)
     assert "is not what was written" in result.stdout
     assert "restore it from a snapshot" in result.stderr
-    assert json.loads(run("verify", db, "--json", code=3).stdout)["ok"] is False
+    assert json.loads(run("check", db, "--json", code=3).stdout)["ok"] is False
     segment.write_bytes(b"")
     fails(3, "has 0 bytes", "info", db)
 
@@ -192,7 +192,7 @@ def test_debug_shows_the_error_itself(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["build", "add", "delete", "search", "info", "verify", "compact", "export"]
+    "command", ["build", "add", "delete", "search", "info", "check", "compact", "export"]
 )
 def test_help_describes_every_command(command: str) -> None:
     text = run(command, "--help").output

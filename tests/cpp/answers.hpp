@@ -50,9 +50,10 @@ inline void check_searches(Random& random, const Collection& asked, const Index&
             SearchRequest request;
             request.k = k;
             std::vector<Answer> answers;
-            CHECK_EQUAL(
-                index.search(request, asked.queries.data(), asked.asked(), threads, batch, answers),
-                asked.size());
+            const Searched searched =
+                index.search(request, asked.queries.data(), asked.asked(), threads, batch, answers);
+            CHECK_EQUAL(searched.entries, asked.size());
+            CHECK_EQUAL(searched.live, asked.size());
             check_answers(asked, answers, rankings, k);
         }
     }

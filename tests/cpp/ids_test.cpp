@@ -51,6 +51,28 @@ TEST(dense_ids_cost_nothing) {
     }
 }
 
+TEST(forgotten_ids_are_unknown_and_may_come_again) {
+    for (const std::int64_t first : {0, 1000}) {
+        Table ids;
+        ids.append(range(first, 100));
+        for (std::size_t i = 0; i < 100; i += 3) ids.table.forget(i);
+        for (std::size_t i = 0; i < 100; ++i) {
+            const auto found = ids.table.find(first + static_cast<std::int64_t>(i));
+            CHECK(found == (i % 3 == 0 ? std::nullopt : std::optional(i)));
+        }
+        CHECK(!ids.duplicate({first, first + 3}));
+        CHECK_EQUAL(*ids.duplicate({first, first + 1}), first + 1);
+        ids.append({first, first + 3});
+        ids.append(range(first + 100, 1000));  // a larger table
+        CHECK_EQUAL(*ids.table.find(first), std::size_t{100});
+        CHECK_EQUAL(*ids.table.find(first + 3), std::size_t{101});
+        CHECK(!ids.table.find(first + 6));
+        ids.table.forget(100);
+        CHECK(!ids.table.find(first));
+        CHECK_EQUAL(*ids.table.find(first + 1099), std::size_t{1101});
+    }
+}
+
 TEST(ids_may_turn_sparse_at_any_time) {
     for (const std::size_t dense : {0, 1, 7, 8, 100}) {
         Table ids;

@@ -85,7 +85,7 @@ def test_shards_are_ordinary_databases(no_ray, tmp_path):
     for shard in range(3):
         part = hiernorm.Database.open(tmp_path / "db" / shard_name(shard))
         np.testing.assert_array_equal(part.ids, np.flatnonzero(shard_of(np.arange(90), 3) == shard))
-        assert part.verify().ok
+        assert part.check().ok
 
 
 def test_batches_of_any_size_give_the_same_answer(no_ray, tmp_path):
@@ -178,7 +178,7 @@ def test_what_is_not_a_folder_is_copied_and_searched_but_not_changed(no_ray, tmp
     copied = hiernorm.Database.open(folder)
     model = dict(zip(inside.tolist(), rows[inside], strict=True))
     assert_same_hits(copied.search(QUERIES, 5), right_hits(model, 5))
-    assert copied.verify().ok
+    assert copied.check().ok
     db.upsert(rows[:1], [0])
     for shard in range(2):
         sha256 = db._reader.manifest.pins[shard].sha256
@@ -266,10 +266,10 @@ def test_the_command_line_without_ray(no_ray, tmp_path, monkeypatch):
     assert [[hit["id"] for hit in answer] for answer in found["answers"]] == ids.tolist()
     assert [[hit["score"] for hit in answer] for answer in found["answers"]] == scores.tolist()
     assert "shards           2\n" in run("info", database)
-    assert run("verify", database) == f"{database}: all is as it was written\n"
+    assert run("check", database) == f"{database}: all is as it was written\n"
     segment = next((tmp_path / "db" / "shard-00001").glob("segment-*"))
     data = bytearray(segment.read_bytes())
     data[-100] ^= 1
     segment.write_bytes(data)
-    assert "shard 1" in run("verify", database, code=3)
+    assert "shard 1" in run("check", database, code=3)
     assert "not a sharded database" in run("info", str(tmp_path / "none"), code=5)

@@ -116,7 +116,7 @@ def check_random_operations(db: ShardedDatabase, steps: int) -> Model:
 def test_answers_are_those_of_one_index(filled):
     db, model = filled
     assert_equals_index(db, model, waves=(None, 1, 2))
-    assert db.verify().ok
+    assert db.check().ok
     assert db.digest == digest_of(model, db)
 
 
@@ -127,7 +127,7 @@ def test_answers_are_those_of_one_index_for_any_number_of_shards(cluster, tmp_pa
         model = check_random_operations(db, steps=60)
         db.compact()
         assert_equals_index(db, model, waves=(None, 1, 2))
-        assert db.verify().ok
+        assert db.check().ok
         assert db.digest == digest_of(model, db)
 
 
@@ -407,10 +407,10 @@ def test_the_command_line(cluster, tmp_path):
     ]
     facts = json.loads(run("info", database, "--deadline", str(PATIENCE), "--json"))
     assert (facts["entries"], facts["shards"], facts["segments"]) == (60, 2, 2)
-    verified = run("verify", database, "--deadline", str(PATIENCE))
+    verified = run("check", database, "--deadline", str(PATIENCE))
     assert verified == f"{database}: all is as it was written\n"
     segment = next((tmp_path / "db" / "shard-00001").glob("segment-*"))
     data = bytearray(segment.read_bytes())
     data[-100] ^= 1
     segment.write_bytes(data)
-    assert "shard 1" in run("verify", database, "--deadline", str(PATIENCE), code=3)
+    assert "shard 1" in run("check", database, "--deadline", str(PATIENCE), code=3)

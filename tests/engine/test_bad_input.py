@@ -259,7 +259,7 @@ def test_bad_parameters_are_refused(
 def test_numbers_that_are_no_numbers_are_refused(name: str) -> None:
     index = filled("hn-cascade", hn_rows(20, D, MAJOR), MAJOR)
     calls = {
-        "alpha": lambda: hiernorm.Index(D, major=MAJOR, alpha="0.1"),  # type: ignore[arg-type]
+        "alpha": lambda: hiernorm.Index(D, major=MAJOR, alpha=[0.1]),  # type: ignore[arg-type]
         "beta": lambda: index.search(np.ones(D), beta="0.1"),  # type: ignore[arg-type]
         "threshold": lambda: index.range(np.ones(D), "0.1"),  # type: ignore[arg-type]
     }

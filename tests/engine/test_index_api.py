@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -32,7 +33,7 @@ D, MAJOR = 12, 4
 
 @pytest.mark.smoke
 @pytest.mark.parametrize("kind", KINDS)
-def test_default_ids_continue_from_the_number_of_entries(kind: str) -> None:
+def test_default_ids_follow_the_largest(kind: str) -> None:
     x = hn_rows(30, D, MAJOR)
     index = make_index(kind, D, MAJOR)
     assert len(index) == 0
@@ -41,7 +42,7 @@ def test_default_ids_continue_from_the_number_of_entries(kind: str) -> None:
     index.add(x[20])
     index.add(x[21:])
     assert len(index) == 30
-    expected = [*range(10), *range(100, 110), *range(20, 30)]
+    expected = [*range(10), *range(100, 120)]
     np.testing.assert_array_equal(index.ids, expected)
     np.testing.assert_array_equal(index.search(x, 1).ids[:, 0], expected)
 
@@ -60,22 +61,115 @@ def test_duplicate_ids_leave_the_index_unchanged(kind: str, ids: list[int]) -> N
     assert index.digest == digest
     assert_same_hits(index.search(x, 5), before)
     index.add(x[3:], [5, 7, 6])
-    np.testing.assert_array_equal(index.ids, [0, 1, 2, 5, 7, 6])
-
-
-def test_default_ids_that_are_taken_are_refused() -> None:
-    index = filled("plain-cascade", random_rows(2, D), None, ids=np.array([5, 2]))
-    with raises_text(ValueError, "id 2 is in the index already or given twice"):
-        index.add(random_rows(1, D))
+    np.testing.assert_array_equal(index.ids, [0, 1, 2, 5, 6, 7])
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_any_int64_is_an_id(kind: str) -> None:
-    ids = np.array([0, -1, -(2**63), 2**63 - 1, 2**32, -7, 1])
-    x = np.tile(hn_rows(1, D, MAJOR), (7, 1))
+def test_any_int64_from_zero_up_is_an_id(kind: str) -> None:
+    ids = np.array([0, 2**63 - 1, 2**32, 7, 1])
+    x = np.tile(hn_rows(1, D, MAJOR), (5, 1))
     index = filled(kind, x, MAJOR, ids=ids)
-    np.testing.assert_array_equal(index.search(x[:1], 7).ids[0], np.sort(ids))
+    np.testing.assert_array_equal(index.search(x[:1], 5).ids[0], np.sort(ids))
     np.testing.assert_array_equal(index.reconstruct(ids), x)
+    with raises_text(ValueError, "the ids that follow the largest do not fit int64: give ids"):
+        index.add(x)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("change", ["delete", "upsert"])
+def test_entries_that_were_removed_are_never_found(kind: str, change: str) -> None:
+    x, new = hn_rows(500, D, MAJOR), hn_rows(200, D, MAJOR, seed=1)
+    index = filled(kind, x, MAJOR)
+    live = dict(enumerate(x))
+    for step in range(4):
+        ids = np.arange(step, 500, 7)
+        if change == "delete":
+            index.delete(ids)
+            for i in ids.tolist():
+                del live[i]
+        else:
+            rows = new[step : step + len(ids)]
+            index.upsert(rows, ids)
+            live |= dict(zip(ids.tolist(), rows, strict=True))
+        entries, rows = np.array(sorted(live)), np.array([live[i] for i in sorted(live)])
+        np.testing.assert_array_equal(index.ids, entries)
+        assert len(index) == len(entries)
+        assert_same_hits(index.search(x[:9], 5), expected_hits(x[:9], rows, 5, ids=entries))
+        assert index.verify(x[:9], index.search(x[:9], 5)).ok
+        twin = filled(kind, rows, MAJOR, ids=entries)
+        assert index.digest == twin.digest == pickled(index).digest
+    index.optimize()
+    assert index.digest == twin.digest
+    assert_same_hits(index.search(x[:9], 5), expected_hits(x[:9], rows, 5, ids=entries))
+
+
+def test_an_index_without_its_entries_is_as_new_but_for_default_ids() -> None:
+    x = random_rows(300, D)
+    index = filled("plain-cascade", x, None)
+    index.delete(np.arange(300))
+    assert (len(index), index.ids.tolist(), index.major) == (0, [], None)
+    index.add(x[:2])
+    assert index.ids.tolist() == [300, 301]
+
+
+def test_the_memory_of_deleted_entries_is_used_again() -> None:
+    x = random_rows(40_000, D)
+    index = filled("plain-exhaustive", x, None)
+    before = index.nbytes
+    index.delete(np.arange(30_000))
+    assert index.nbytes < before / 2
+    assert_same_hits(index.search(x[:3], 5), expected_hits(x[:3], x[30_000:], 5, ids=index.ids))
+
+
+def test_a_refused_change_leaves_the_index_as_it_was() -> None:
+    x = random_rows(20, D)
+    index = filled("plain-cascade", x, None)
+    digest = index.digest
+    for bad in (lambda: index.delete([3, 99]), lambda: index.upsert(x[:2] * np.nan, [0, 1])):
+        with pytest.raises((KeyError, ValueError)):
+            bad()
+    with raises_text(ValueError, "id 4 is in the index already or given twice"):
+        index.upsert(x[:2], [4, 4])
+    assert index.digest == digest
+
+
+@pytest.mark.parametrize("name", ["x.npy", "x.npz"])
+def test_vectors_come_from_files_and_iterators(name: str, tmp_path: Path) -> None:
+    x, ids = random_rows(30, D), np.arange(30) * 2 + 5
+    given = ids
+    if name == "x.npy":
+        np.save(tmp_path / name, x)
+        given = np.arange(30)
+    else:
+        np.savez(tmp_path / name, vectors=x, ids=ids)
+    expected = filled("plain-cascade", x, None, ids=given).digest
+    steps: list[tuple[int, int | None]] = []
+    for source in (tmp_path / name, iter([(given[:9], x[:9]), (given[9:], x[9:])])):
+        index = hiernorm.Index(D)
+        index.add(source, progress=lambda done, total: steps.append((done, total)))
+        assert index.digest == expected
+        assert steps[-1] == (30, 30)
+
+
+def test_alpha_may_be_a_fraction() -> None:
+    assert hiernorm.Index(D, major=4, alpha="1/8").alpha == 0.125
+    with raises_text(ValueError, "alpha: 'x' is no number such as 0.125 or 1/8"):
+        hiernorm.Index(D, major=4, alpha="x")
+
+
+def test_the_former_name_of_a_sibling_works() -> None:
+    index = filled("plain-cascade", random_rows(20, D), None)
+    with pytest.warns(DeprecationWarning, match="Index.sibling is now called _sibling"):
+        assert index.sibling().major == index.major
+
+
+def test_a_digest_asked_for_when_entries_are_gone_is_empty() -> None:
+    index = filled("plain-cascade", random_rows(20, D), None)
+    early, late = index.search(np.ones(D)), index.search(np.ones(D))
+    assert early.certificate.digest == index.digest != ""
+    before = index.digest
+    index.delete([3])
+    assert (early.certificate.digest, late.certificate.digest) == (before, "")
 
 
 def test_ids_of_any_integer_type_are_taken() -> None:

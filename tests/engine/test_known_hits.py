@@ -27,7 +27,7 @@ def _database(path: Path, kind: str, metric: str, ids: np.ndarray, rows: np.ndar
 @pytest.mark.parametrize("kind", ["hn", "plain"])
 def test_known_hits_and_those_of_the_database_are_ranked_as_one(kind, metric, cells, isa, tmp_path):
     rows = vectors(1, 300)  # a fifth of them equal: ties on both sides
-    ids = np.random.default_rng(2).permutation(300) - 100
+    ids = np.random.default_rng(2).permutation(300)
     here = np.random.default_rng(3).random(300) < 0.5
     with small_segments(cells=cells):
         first = _database(tmp_path / "a", kind, metric, ids[here], rows[here])
@@ -36,11 +36,11 @@ def test_known_hits_and_those_of_the_database_are_ranked_as_one(kind, metric, ce
         for k in (1, 5, 80, 400):
             right = expected_hits(QUERIES, rows, k, metric, ids)
             for a, b in ((first, second), (second, first)):
-                found = b.search(QUERIES, k, known=a.search(QUERIES, k))
+                found = b.search(QUERIES, k, _known=a.search(QUERIES, k))
                 assert_same_hits(found, right)
                 assert found.certificate.exact.all()
                 assert found.certificate.entries == len(b)
-            assert_same_hits(empty.search(QUERIES, k, known=found), right)
+            assert_same_hits(empty.search(QUERIES, k, _known=found), right)
 
 
 def test_known_hits_leave_less_to_read(tmp_path):
@@ -49,16 +49,16 @@ def test_known_hits_leave_less_to_read(tmp_path):
     best = _database(tmp_path / "b", "hn", "ip", np.arange(4000, 4020), QUERIES)
     alone = db.search(QUERIES, 1).certificate.work["settled"].sum()
     known = best.search(QUERIES, 1)
-    assert db.search(QUERIES, 1, known=known).certificate.work["settled"].sum() < alone
+    assert db.search(QUERIES, 1, _known=known).certificate.work["settled"].sum() < alone
 
 
 def test_known_hits_of_another_shape_are_refused(tmp_path):
     db = _database(tmp_path / "a", "hn", "ip", np.arange(9), vectors(1, 9))
     hits = db.search(QUERIES, 3)
     with raises_text(ValueError, "known hits have shape (20, 3), expected (20, 4)"):
-        db.search(QUERIES, 4, known=hits)
+        db.search(QUERIES, 4, _known=hits)
     with raises_text(ValueError, "known hits have shape (20, 3), expected (1, 3)"):
-        db.search(QUERIES[0], 3, known=hits)
+        db.search(QUERIES[0], 3, _known=hits)
     hits.scores[0, 0] = np.nan
     with raises_text(ValueError, "known hits have scores that are NaN"):
-        db.search(QUERIES, 3, known=hits)
+        db.search(QUERIES, 3, _known=hits)

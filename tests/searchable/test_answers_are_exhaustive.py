@@ -93,7 +93,7 @@ def test_entries_far_from_those_it_was_fitted_on(container: str, vectors: str, m
 def test_ties_go_by_id_whatever_the_ids_are(container: str, vectors: str, metric: str) -> None:
     rows = _rows(vectors, 300).copy()
     rows[50:150] = rows[0]
-    ids = np.random.default_rng(0).integers(-(2**63), 2**63 - 1, 300)
+    ids = np.random.default_rng(0).integers(0, 2**63 - 1, 300)
     with holding(rows, container, vectors, MAJOR, metric=metric, ids=ids) as found:
         hits = found.search(rows[:3], 20)
     assert_same_hits(hits, expected_hits(rows[:3], rows, 20, metric, ids))

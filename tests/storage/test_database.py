@@ -55,7 +55,7 @@ def test_an_empty_database_finds_nothing(path: Path) -> None:
     assert db.search(QUERIES, 3).certificate.exact.all()
     assert [len(ids) for ids, _ in db.range(QUERIES, 0.0)] == [0] * 4
     assert len(db) == 0
-    assert db.verify().ok
+    assert db.check().ok
     with pytest.raises(ValueError, match="queries row 0, dimension 0 is NaN"):
         db.search(np.full(D, np.nan))
 
@@ -116,7 +116,7 @@ def test_a_snapshot_is_a_database_of_its_own(path: Path, tmp_path: Path) -> None
     copy = reader.snapshot(tmp_path / "copy.hn")
     model = {i: rows[i] for i in range(30) if i != 4}
     assert_equals_model(copy, model)
-    assert copy.verify().ok
+    assert copy.check().ok
     copy.add(vectors(2, 1))
     assert_equals_model(db, model)
     with raises_text(
@@ -162,3 +162,14 @@ def test_random_plain_vectors_of_many_norms(path: Path) -> None:
     for first in range(0, 2000, 500):
         db.add(x[first : first + 500])
     assert_same_hits(db.search(queries, 7), expected_hits(queries, x, 7))
+
+
+def test_a_closed_database_says_so(tmp_path):
+    with hiernorm.Database.create(tmp_path / "db", D) as db:
+        db.add(vectors(1, 5))
+    assert repr(db).endswith("closed)")
+    for use in (lambda: db.search(QUERIES), lambda: len(db), lambda: db.add(vectors(1, 5))):
+        with pytest.raises(ValueError, match="was closed: open it again"):
+            use()
+    with hiernorm.Database.open(tmp_path / "db") as db:
+        assert len(db) == 5

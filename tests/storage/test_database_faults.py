@@ -107,7 +107,7 @@ def test_every_call_that_fails_leaves_the_old_data_or_the_new(
             assert_equals_model(db, model)
             reopened = hiernorm.Database.open(path)
             assert_equals_model(reopened, left)
-            assert reopened.verify().ok
+            assert reopened.check().ok
             # Nothing is left behind, and the change works when the disk does.
             names = {file.name for file in path.iterdir()}
             assert not {name for name in names if name.endswith(".new")} or kind == "replace"
@@ -138,7 +138,7 @@ def test_short_writes_are_continued(tmp_path: Path, change: str) -> None:
     with mock.patch(FILES_OS, ShortWrites()):
         make(db)
     assert_equals_model(hiernorm.Database.open(tmp_path / "db"), expect(model))
-    assert db.verify().ok
+    assert db.check().ok
 
 
 def _lay_out(path: Path, remains: dict[str, bytes]) -> hiernorm.Database:
@@ -159,7 +159,7 @@ def _check_remains(folder: Path, disk: Disk, allowed: tuple[object, ...]) -> int
             tried.add(key)
             left = _lay_out(folder / "left", remains)
             assert _state(left) in allowed, number
-            assert left.verify().ok
+            assert left.check().ok
             with mock.patch(FILES_OS, FailingCalls()):
                 assert left.add(vectors(5, 1), [77]) == 1
             shutil.rmtree(folder / "left")

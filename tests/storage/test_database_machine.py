@@ -74,7 +74,7 @@ class DatabaseMachine(WriterAndReader):
         copy = self.db.snapshot(self.folder / f"copy{self.copies}")
         assert_equals_model(copy, self.model, self.metric)
         assert copy.digest == self.db.digest
-        assert copy.verify().ok
+        assert copy.check().ok
 
     @rule(ids=ids_of_pool, k=st.integers(1, 6))
     def search_among(self, ids: list[int], k: int) -> None:
@@ -104,7 +104,7 @@ class DatabaseMachine(WriterAndReader):
 
     @rule()
     def verify(self) -> None:
-        assert self.db.verify().ok
+        assert self.db.check().ok
         ids, rows = arrays_of(self.model)
         index = hiernorm.Index(
             D, major=self.db.major, alpha=self.db.alpha, metric=self.metric, engine="exhaustive"

@@ -18,7 +18,7 @@ from hiernorm.storage.tensors import TensorFile, TensorWriter
 from support import raises_text
 
 ROWS = vectors(1, 300)
-IDS = np.arange(300) * 3 - 100
+IDS = np.arange(300) * 3 + 100
 
 
 def _write_npy(path: Path, ids: Int64Array | None, rows: Float32Array) -> None:
@@ -97,7 +97,7 @@ def test_files_bring_vectors_and_ids(tmp_path: Path, name: str) -> None:
     assert_equals_model(db, dict(zip(ids.tolist(), ROWS, strict=True)))
     assert seen[-1][0] == 300
     assert seen[-1][1] in (300, None)
-    assert db.verify().ok
+    assert db.check().ok
     assert db.info()["segments"] == 3
     assert not list((tmp_path / "db").glob("*.spool"))
 
@@ -130,8 +130,8 @@ def _bad_at_the_end() -> Iterator[Float32Array]:
     [
         (_bad_at_the_end, "vectors row 0, dimension 0 is NaN"),
         (lambda: iter([ROWS[:200], ROWS[:2, :3]]), "vectors have 3 dimensions"),
-        (lambda: iter([(IDS[:150], ROWS[:150]), (IDS[:2], ROWS[:2])]), "id -100 is"),
-        (lambda: iter([(IDS[:30], ROWS[:30]), (IDS[:2], ROWS[:2])]), "id -100 is given twice"),
+        (lambda: iter([(IDS[:150], ROWS[:150]), (IDS[:2], ROWS[:2])]), "id 100 is"),
+        (lambda: iter([(IDS[:30], ROWS[:30]), (IDS[:2], ROWS[:2])]), "id 100 is given twice"),
         (lambda: iter([(IDS[:30], ROWS[:29])]), "29 vectors need 29 ids, got 30"),
     ],
 )

@@ -22,7 +22,7 @@ std::size_t IdTable::slot_of(std::int64_t id) const {
     // Fibonacci hashing: consecutive ids spread over the table.
     const std::uint64_t hash = static_cast<std::uint64_t>(id) * 0x9e3779b97f4a7c15ull;
     std::size_t slot = static_cast<std::size_t>(hash ^ (hash >> 32)) & (slots_.size() - 1);
-    while (slots_[slot] != kEmpty && id_at_(slots_[slot]) != id) {
+    while (slots_[slot] != kEmpty && (forgot(slots_[slot]) || id_at_(slots_[slot]) != id)) {
         slot = (slot + 1) & (slots_.size() - 1);
     }
     return slot;
@@ -61,6 +61,15 @@ void IdTable::append(const std::int64_t* ids, std::size_t count) {
     size_ += count;
 }
 
+void IdTable::forget(std::size_t position) {
+    if (dense_) {
+        rebuild(size_);
+        dense_ = false;
+    }
+    if (position >= forgotten_.size()) forgotten_.resize(size_);
+    forgotten_[position] = true;  // its slot stays taken, so that a search goes on behind it
+}
+
 void IdTable::insert(std::size_t position) {
     slots_[slot_of(id_at_(position))] = static_cast<std::uint32_t>(position);
 }
@@ -69,7 +78,9 @@ void IdTable::rebuild(std::size_t entries) {
     std::size_t slots = 16;
     while (slots < 2 * entries) slots *= 2;
     std::vector<std::uint32_t>(slots, kEmpty).swap(slots_);
-    for (std::size_t position = 0; position < size_; ++position) insert(position);
+    for (std::size_t position = 0; position < size_; ++position) {
+        if (!forgot(position)) insert(position);
+    }
 }
 
 }  // namespace hiernorm

@@ -25,10 +25,18 @@ class IdTable {
     // Takes in the entries at positions size .. size + count - 1, which id_at() knows.
     void append(const std::int64_t* ids, std::size_t count);
 
-    std::size_t nbytes() const { return slots_.size() * sizeof(std::uint32_t); }
+    // The entry at `position` is gone: its id is unknown from now on and may be appended again.
+    void forget(std::size_t position);
+
+    std::size_t nbytes() const {
+        return slots_.size() * sizeof(std::uint32_t) + forgotten_.size() / 8;
+    }
 
    private:
     std::size_t slot_of(std::int64_t id) const;
+    bool forgot(std::size_t position) const {
+        return position < forgotten_.size() && forgotten_[position];
+    }
     void insert(std::size_t position);
     void rebuild(std::size_t entries);
 
@@ -36,6 +44,7 @@ class IdTable {
     std::size_t size_ = 0;
     bool dense_ = true;
     std::vector<std::uint32_t> slots_;
+    std::vector<bool> forgotten_;  // by position; those behind it are known
 };
 
 }  // namespace hiernorm

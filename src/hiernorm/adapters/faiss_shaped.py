@@ -14,10 +14,11 @@ from hiernorm._files import replacing
 from hiernorm.array_types import BoolArray, Float32Array, Float64Array, Int64Array
 from hiernorm.arrays import as_count, as_ids, as_rows
 from hiernorm.index import Index
+from hiernorm.settings import Metric
 
 METRIC_INNER_PRODUCT, METRIC_L2 = 0, 1
 """The constants of FAISS."""
-METRICS = {METRIC_INNER_PRODUCT: "ip", METRIC_L2: "l2"}
+METRICS: dict[int, Metric] = {METRIC_INNER_PRODUCT: "ip", METRIC_L2: "l2"}
 MISSING = np.finfo(np.float32).max
 """The distance that FAISS returns if there are fewer than k entries; minus it is the score."""
 FORMAT = "hiernorm IndexHN 1"
@@ -164,7 +165,7 @@ class IndexHN:
 
     def reset(self) -> None:
         """Remove everything."""
-        self._index = self._index.sibling()
+        self._index = self._index._sibling()
         self._next_id = 0
 
     def _selected(self, params: Any) -> Index:
@@ -176,7 +177,7 @@ class IndexHN:
         return self._index if chosen.all() else self._copy(self._index.ids[chosen])
 
     def _copy(self, ids: Int64Array) -> Index:
-        copy = self._index.sibling()
+        copy = self._index._sibling()
         copy.add(self._index.reconstruct(ids), ids)
         return copy
 

@@ -13,9 +13,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from hiernorm.array_types import AnyArray, BoolArray, Float64Array, Int64Array
 from hiernorm.arrays import as_count
 from hiernorm.index import Index
+from hiernorm.settings import Metric
 
 MODES = ("connectivity", "distance")
-METRICS = {"euclidean": "l2", "cosine": "cosine", "ip": "ip"}
+METRICS: dict[str, Metric] = {"euclidean": "l2", "cosine": "cosine", "ip": "ip"}
 """Metrics of scikit-learn and of the index."""
 
 

@@ -1,4 +1,4 @@
-"""`hiernorm cluster build`, `search`, `info`, `verify`: sharded databases on Ray."""
+"""`hiernorm cluster build`, `search`, `info`, `check`: sharded databases on Ray."""
 
 from __future__ import annotations
 
@@ -11,13 +11,23 @@ import numpy as np
 
 from hiernorm.cli.database import echo_damage, echo_hits, echo_result
 from hiernorm.cli.info import echo_facts
-from hiernorm.cli.options import ALPHA, HITS, JSON, MAJOR, METRIC, PATH, SOURCES
+from hiernorm.cli.options import (
+    ALPHA,
+    HITS,
+    JSON,
+    MAJOR,
+    METRIC,
+    PATH,
+    SOURCES,
+    former_name,
+)
 from hiernorm.cli.progress import progress_bar
 from hiernorm.distributed import ShardedDatabase
 from hiernorm.distributed import build as build_shards
 from hiernorm.distributed.location import Location
 from hiernorm.distributed.session import connect
 from hiernorm.extras import import_extra
+from hiernorm.settings import Metric
 from hiernorm.storage.sources import read_pieces
 
 DATABASE = click.argument("database", metavar="DATABASE")
@@ -60,7 +70,7 @@ def build(
     shards: int,
     major: int | None,
     alpha: float | None,
-    metric: str,
+    metric: Metric,
     address: str | None,
     as_json: bool,
 ) -> None:
@@ -131,12 +141,15 @@ def info(
 @LOCAL
 @DEADLINE
 @JSON
-def verify(
+def check(
     database: str, address: str | None, local: str | None, deadline: float, as_json: bool
 ) -> None:
     """Read all files on all nodes and list what is damaged; exit code 3 if anything is."""
     with _opened(database, address, local, deadline) as db:
-        echo_damage(db.verify(), database, as_json)
+        echo_damage(db.check(), database, as_json)
+
+
+cluster.add_command(former_name(check, "verify"))
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""`hiernorm build`, `add`, `delete`, `search`, `verify`, `compact`, `export`: on databases."""
+"""`hiernorm build`, `add`, `delete`, `search`, `check`, `compact`, `export`: on databases."""
 
 from __future__ import annotations
 
@@ -12,9 +12,19 @@ import click
 import numpy as np
 
 from hiernorm.array_types import Int64Array
-from hiernorm.cli.options import ALPHA, HITS, JSON, MAJOR, METRIC, PATH, SOURCES
+from hiernorm.cli.options import (
+    ALPHA,
+    HITS,
+    JSON,
+    MAJOR,
+    METRIC,
+    PATH,
+    SOURCES,
+    former_name,
+)
 from hiernorm.cli.progress import progress_bar
 from hiernorm.hits import Hits
+from hiernorm.settings import Metric
 from hiernorm.storage.database import Database
 from hiernorm.storage.errors import DamagedError
 from hiernorm.storage.exporter import write_arrays
@@ -77,7 +87,7 @@ def build(
     sources: tuple[Path, ...],
     major: int | None,
     alpha: float | None,
-    metric: str,
+    metric: Metric,
     ids_file: Path | None,
     as_json: bool,
 ) -> None:
@@ -194,7 +204,7 @@ def echo_hits(hits: Hits, k: int, as_json: bool, **facts: Any) -> None:
     """Print a line per hit, or one JSON object with further facts."""
     found = [
         [(int(i), float(s)) for i, s in zip(*row, strict=True) if not np.isneginf(s)]
-        for row in zip(hits.ids, hits.scores, strict=True)
+        for row in hits.queries()
     ]
     if as_json:
         answers = [[{"id": i, "score": s} for i, s in row] for row in found]
@@ -209,9 +219,9 @@ def echo_hits(hits: Hits, k: int, as_json: bool, **facts: Any) -> None:
 @click.command()
 @DATABASE
 @JSON
-def verify(database: Path, as_json: bool) -> None:
+def check(database: Path, as_json: bool) -> None:
     """Read all files and list what is damaged; exit code 3 if anything is."""
-    echo_damage(Database.open(database).verify(), str(database), as_json)
+    echo_damage(Database.open(database).check(), str(database), as_json)
 
 
 def echo_damage(found: Verification, database: str, as_json: bool) -> None:
@@ -258,4 +268,4 @@ def export(database: Path, out: Path, as_json: bool) -> None:
     echo_result(as_json, f"{len(db):,} entries: {', '.join(files)}", entries=len(db), files=files)
 
 
-COMMANDS = (build, add, delete, search, verify, compact, export)
+COMMANDS = (build, add, delete, search, check, former_name(check, "verify"), compact, export)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
+import copy
 from pathlib import Path
 
 import click
 
+from hiernorm.arrays import as_share
 from hiernorm.settings import METRICS
 
 
@@ -19,9 +20,16 @@ def parse_share(text: str) -> float:
     (0.125, 0.125)
     """
     try:
-        return float(Fraction(text))
-    except (ValueError, ZeroDivisionError):
+        return as_share("share", text)
+    except ValueError:
         raise click.BadParameter(f"{text!r} is no number such as 0.125 or 1/8") from None
+
+
+def former_name(command: click.Command, name: str) -> click.Command:
+    """The command under a former name: it works as before, and warns on stderr."""
+    twin = copy.copy(command)
+    twin.name, twin.hidden, twin.deprecated = name, True, True
+    return twin
 
 
 PATH = click.Path(path_type=Path)

@@ -16,6 +16,7 @@ import numpy as np
 from hiernorm.array_types import Float32Array
 from hiernorm.hits import Hits
 from hiernorm.index import Index
+from hiernorm.settings import Engine
 
 REPEATS = 3
 
@@ -100,7 +101,9 @@ def compare_engines(
     >>> [engine.name for engine in result.engines], len(result.best.hits)
     (['paper', 'cascade'], 4)
     """
-    names = ("exhaustive", "cascade") if alpha is None else ("exhaustive", "paper", "cascade")
+    names: tuple[Engine, ...] = (
+        ("exhaustive", "cascade") if alpha is None else ("exhaustive", "paper", "cascade")
+    )
     timed = queries[:TIMED]
     done = []
     for name in names:

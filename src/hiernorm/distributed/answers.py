@@ -85,7 +85,7 @@ class ShardedHits(Hits):
         of the total is Ray and the network.
     """
 
-    __slots__ = ("_whole", "seconds")
+    __slots__ = ("seconds",)
 
     def __init__(
         self,
@@ -93,16 +93,19 @@ class ShardedHits(Hits):
         scores: Float64Array,
         certificate: ShardedCertificate,
         seconds: dict[str, float],
+        metric: str,
     ) -> None:
         self.ids = ids
         self.scores = scores
-        self._whole = certificate
+        self.metric = metric
+        self._proof = None
+        self._certificate: ShardedCertificate = certificate
         self.seconds = seconds
 
     @property
     def certificate(self) -> ShardedCertificate:
         """Per query: what was proved, the work it took, and which shards are missing."""
-        return self._whole
+        return self._certificate
 
 
 def merge_best(

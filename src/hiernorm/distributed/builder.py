@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hiernorm.arrays import as_count
+from hiernorm.arrays import MAX_ID, as_count
 from hiernorm.distributed.build_journal import BuildJournal
 from hiernorm.distributed.creation import MAX_SHARDS, prepare_folders
 from hiernorm.distributed.input_splits import describe_sources, first_dim, list_splits
@@ -27,9 +27,9 @@ from hiernorm.distributed.partition import partition_dataset, partition_files
 from hiernorm.distributed.session import connect
 from hiernorm.distributed.staging import STAGING, read_parts
 from hiernorm.progress import BuildProgressCallback
+from hiernorm.settings import Metric
 from hiernorm.storage.database import Database
 from hiernorm.storage.errors import DatabaseError
-from hiernorm.storage.importer import MAX_ID
 from hiernorm.storage.lock import WriterLock
 from hiernorm.storage.manifest import Parameters, read_manifest
 
@@ -44,7 +44,7 @@ def build(
     shards: int,
     major: int | None = None,
     alpha: float | None = None,
-    metric: str = "ip",
+    metric: Metric = "ip",
     address: str | None = None,
     progress: BuildProgressCallback | None = None,
 ) -> int:

@@ -7,6 +7,7 @@ from pathlib import Path
 from hiernorm.arrays import as_count
 from hiernorm.distributed.manifest import MANIFEST, ShardsManifest, pin_of, shard_name
 from hiernorm.distributed.staging import STAGING
+from hiernorm.settings import Metric
 from hiernorm.storage.lock import LOCK, WriterLock
 from hiernorm.storage.manifest import MANIFEST as SHARD_MANIFEST
 from hiernorm.storage.manifest import Manifest, Parameters, read_manifest
@@ -16,7 +17,7 @@ MAX_SHARDS = 99_999
 
 
 def create_shards(
-    folder: Path, dim: int, shards: int, major: int | None, alpha: float | None, metric: str
+    folder: Path, dim: int, shards: int, major: int | None, alpha: float | None, metric: Metric
 ) -> ShardsManifest:
     """Make an empty database; also in a folder where an interrupted call left files."""
     count = as_count("shards", shards, most=MAX_SHARDS)

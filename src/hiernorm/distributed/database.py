@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from hiernorm.array_types import Float32Array, Int64Array
-from hiernorm.arrays import as_count, as_ids, as_rows
+from hiernorm.array_types import Float32Array, Float64Array, Int64Array
+from hiernorm.arrays import as_count, as_ids, as_rows, as_share, is_id
 from hiernorm.distributed.actor_pool import ActorPool
 from hiernorm.distributed.answers import ShardedHits
 from hiernorm.distributed.creation import create_shards
@@ -24,11 +24,13 @@ from hiernorm.distributed.reader import ShardedReader
 from hiernorm.distributed.server import ShardSpec
 from hiernorm.distributed.session import connect
 from hiernorm.distributed.writer import ShardedWriter
-from hiernorm.hits import RangeHits
+from hiernorm.filters import Where
+from hiernorm.hits import Hits, RangeHits
 from hiernorm.index import MAX_HITS
 from hiernorm.progress import ProgressCallback
-from hiernorm.storage.selection import Where
-from hiernorm.verification import Verification
+from hiernorm.settings import Metric
+from hiernorm.storage.database import verify_without_answer
+from hiernorm.verification import Verification, verify_hits
 
 SHARD_LOCK_SECONDS = 60.0
 """How long an actor waits for a dying one that still holds the lock of its shard."""
@@ -103,8 +105,8 @@ class ShardedDatabase:
         *,
         shards: int,
         major: int | None = None,
-        alpha: float | None = None,
-        metric: str = "ip",
+        alpha: float | str | None = None,
+        metric: Metric = "ip",
         **options: Any,
     ) -> ShardedDatabase:
         """Make an empty database in a new folder that all nodes see.
@@ -120,7 +122,8 @@ class ShardedDatabase:
         options
             As for :meth:`open`.
         """
-        create_shards(Location(path).folder, dim, shards, major, alpha, metric)
+        share = None if alpha is None else as_share("alpha", alpha)
+        create_shards(Location(path).folder, dim, shards, major, share, metric)
         return cls.open(path, **options)
 
     @classmethod
@@ -155,7 +158,7 @@ class ShardedDatabase:
         deadline
             Seconds after which a query names the shards that did not answer.
         change_deadline
-            The same for changes, :meth:`verify` and :meth:`compact`.
+            The same for changes, :meth:`verify`, :meth:`check` and :meth:`compact`.
         lock_timeout
             Seconds that a change waits for another writer before it gives up.
         actor_options
@@ -206,7 +209,17 @@ class ShardedDatabase:
         return self._settings.dim
 
     @property
-    def metric(self) -> str:
+    def major(self) -> int | None:
+        """K, as the database was created; None: each segment chooses it from its entries."""
+        return self._settings.major
+
+    @property
+    def alpha(self) -> float | None:
+        """The energy split of HN vectors; None for plain ones."""
+        return self._settings.alpha
+
+    @property
+    def metric(self) -> Metric:
         """``"ip"``, ``"cosine"`` or ``"l2"``."""
         return self._settings.metric
 
@@ -222,6 +235,12 @@ class ShardedDatabase:
 
     def __len__(self) -> int:
         return self._reader.manifest.entries
+
+    def __contains__(self, id: object) -> bool:
+        if not is_id(id):
+            return False
+        wanted = as_ids(id)
+        return bool(self._read(lambda manifest: self._writer.holds(manifest, wanted))[0])
 
     def __repr__(self) -> str:
         return (
@@ -375,9 +394,30 @@ class ShardedDatabase:
         wanted = as_ids(ids)
         return self._read(lambda manifest: self._reader.rows(manifest, wanted, self._deadline))
 
-    def verify(self) -> Verification:
+    def verify(
+        self,
+        q: npt.ArrayLike | None = None,
+        hits: Hits | None = None,
+        *,
+        where: Where | None = None,
+        deadline: float | None = None,
+    ) -> Verification:
+        """Compare an answer with exhaustive search: as :meth:`hiernorm.Index.verify`."""
+        if q is None or hits is None:
+            return verify_without_answer(self)
+        queries, k = self._checked(q), hits.ids.shape[1]
+        until, timeout = self._until(self._change_deadline if deadline is None else deadline)
+
+        def search(manifest: ShardsManifest) -> tuple[Int64Array, Float64Array, int]:
+            shard_query = ShardQuery(manifest, where, until, timeout, False, k)
+            return self._reader.search_exhaustively(shard_query, queries)
+
+        exhaustive = self._reader.read(search, until)
+        return verify_hits(hits, queries, exhaustive, self.metric, self.reconstruct)
+
+    def check(self) -> Verification:
         """Read all files on every node and list what is damaged."""
-        return self._read(lambda manifest: self._reader.verify(manifest, self._change_deadline))
+        return self._read(lambda manifest: self._reader.check(manifest, self._change_deadline))
 
     def _checked(self, q: npt.ArrayLike) -> Float32Array:
         queries = as_rows("queries", q, self.dim)

@@ -22,7 +22,7 @@ from hiernorm.distributed.errors import ShardsMissingError
 from hiernorm.distributed.manifest import ShardsManifest
 from hiernorm.distributed.placement import split_by_shard
 from hiernorm.distributed.server import ShardResult
-from hiernorm.storage.selection import Where
+from hiernorm.filters import Where
 
 BATCH = 256
 """Queries in one call of a shard."""

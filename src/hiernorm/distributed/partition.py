@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from hiernorm.arrays import as_ids, as_rows
+from hiernorm.arrays import as_new_ids, as_rows
 from hiernorm.distributed.build_journal import BuildJournal
 from hiernorm.distributed.input_splits import InputSplit, read_split
 from hiernorm.distributed.staging import write_parts
@@ -106,7 +106,7 @@ def _partition(
     try:
         for x, given in pieces:
             rows = as_rows("vectors", x, parameters.dim)
-            ids = as_ids(given, len(rows))
+            ids = as_new_ids(given, len(rows))
             like.check(rows, np.arange(len(rows)))
             written = write_parts(Path(staging), ids, rows, shards)
             record["parts"] += [[shard, part] for shard, (part, _) in written.items()]

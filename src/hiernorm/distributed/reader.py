@@ -10,19 +10,23 @@ from typing import Any, TypeVar
 import numpy as np
 
 from hiernorm.array_types import Float32Array, Float64Array, Int64Array
-from hiernorm.arrays import as_ids
 from hiernorm.certificate import digest_in_order
 from hiernorm.distributed.actor_pool import ActorPool
-from hiernorm.distributed.answers import MissingShards, ShardedCertificate, ShardedHits
+from hiernorm.distributed.answers import (
+    MissingShards,
+    ShardedCertificate,
+    ShardedHits,
+    merge_best,
+)
 from hiernorm.distributed.errors import ShardsMissingError, StaleGenerationError
 from hiernorm.distributed.fan_out import BatchResult, QueryFanOut, ShardQuery
 from hiernorm.distributed.location import Location
 from hiernorm.distributed.manifest import ShardsManifest
 from hiernorm.distributed.placement import split_by_shard
+from hiernorm.filters import ids_of_array
 from hiernorm.hits import RangeHits
 from hiernorm.settings import IndexSettings
 from hiernorm.storage.database import ENTRIES_AT_A_TIME
-from hiernorm.storage.selection import Selection
 from hiernorm.verification import Verification
 
 RETRY_SECONDS = 0.01
@@ -81,7 +85,7 @@ class ShardedReader:
         }
         seconds["total"] = time.perf_counter() - start
         certificate = self._certificate(shard_query, results, scores[:, -1], missing)
-        return ShardedHits(ids, scores, certificate, seconds)
+        return ShardedHits(ids, scores, certificate, seconds, self._settings.metric)
 
     def range(self, shard_query: ShardQuery, queries: Float32Array) -> RangeHits:
         """All entries from the threshold up."""
@@ -96,6 +100,7 @@ class ShardedReader:
             np.concatenate([result.ids for result in results]),
             np.concatenate([result.scores for result in results]),
             self._certificate(shard_query, results, kth, missing),
+            self._settings.metric,
         )
 
     def _certificate(
@@ -122,17 +127,10 @@ class ShardedReader:
         where, manifest = shard_query.where, shard_query.manifest
         if where is None or callable(where):
             return shard_query
-        if isinstance(where, Selection):
-            raise TypeError("a Selection belongs to one Database: give ids, a mask or a function")
-        values = np.asarray(where)
-        if values.dtype != np.bool_:
-            return replace(shard_query, where=as_ids(values))
-        if values.shape != (manifest.entries,):
-            raise ValueError(
-                f"where has shape {values.shape}, a mask over the ids of this database "
-                f"has ({manifest.entries},)"
-            )
-        return replace(shard_query, where=self.ids(manifest, shard_query.timeout)[values])
+        wanted = ids_of_array(
+            where, manifest.entries, lambda: self.ids(manifest, shard_query.timeout), "database"
+        )
+        return replace(shard_query, where=wanted)
 
     def call(
         self,
@@ -196,7 +194,18 @@ class ShardedReader:
             },
         }
 
-    def verify(self, manifest: ShardsManifest, timeout: float) -> Verification:
+    def search_exhaustively(
+        self, shard_query: ShardQuery, queries: Float32Array
+    ) -> tuple[Int64Array, Float64Array, int]:
+        """Ids and scores of the k best, from every row of every shard; and how many rows."""
+        k, where = shard_query.k, self._with_ids(shard_query).where
+        manifest = shard_query.manifest
+        arguments = {shard: (pin, queries, k, where) for shard, pin in enumerate(manifest.pins)}
+        parts = self.call(manifest, "search_exhaustively", arguments, shard_query.timeout)
+        ids, scores = merge_best([(ids, scores) for ids, scores, _ in parts.values()], k)
+        return ids, scores, sum(entries for _, _, entries in parts.values())
+
+    def check(self, manifest: ShardsManifest, timeout: float) -> Verification:
         """Read all files of all shards and list what is damaged."""
-        found = self.call_all(manifest, "verify", timeout)
+        found = self.call_all(manifest, "check", timeout)
         return Verification([f"shard {s}: {line}" for s in sorted(found) for line in found[s]])

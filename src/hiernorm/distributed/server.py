@@ -21,8 +21,8 @@ from hiernorm.distributed.manifest import Pin, shard_name
 from hiernorm.distributed.placement import shard_of
 from hiernorm.distributed.shard import Shard
 from hiernorm.distributed.staging import read_parts
+from hiernorm.filters import Where
 from hiernorm.hits import Hits
-from hiernorm.storage.selection import Where
 
 OPEN_GENERATIONS = 2
 """Generations that stay open: when a change arrives, queries of the one before may still come."""
@@ -96,13 +96,14 @@ class ShardServer:
     ) -> ShardResult:
         """The k best entries of each query, of this shard and of those ``known`` already."""
         start = time.perf_counter()
-        hits = self._at(pin).search(
+        shard = self._at(pin)
+        hits = shard.search(
             queries,
             k,
             where=where,
             beta=beta,
             threads=self._spec.threads,
-            known=None if known is None else _as_hits(*known),
+            _known=None if known is None else _as_hits(*known, shard.metric),
         )
         proof = hits.certificate
         seconds = time.perf_counter() - start
@@ -138,10 +139,16 @@ class ShardServer:
         """The parameters and sizes of the shard, and the process that serves it."""
         return {**self._at(pin).info(), "process": os.getpid()}
 
-    def verify(self, pin: Pin) -> list[str]:
+    def search_exhaustively(
+        self, pin: Pin, queries: Float32Array, k: int, where: Where | None
+    ) -> tuple[Int64Array, Float64Array, int]:
+        """The k best entries of each query, from every row, and how many rows there were."""
+        return self._at(pin).search_exhaustively(queries, k, where)
+
+    def check(self, pin: Pin) -> list[str]:
         """Read all files; what is damaged, and ids that belong to another shard."""
         shard = self._at(pin)
-        found = list(shard.verify().differences)
+        found = list(shard.check().differences)
         spec = self._spec
         strays = shard.ids[shard_of(shard.ids, spec.shards) != spec.shard]
         if len(strays):
@@ -224,6 +231,6 @@ def _retry_once(error: type[Exception], act: Callable[[], T]) -> T:
         return act()
 
 
-def _as_hits(ids: Int64Array, scores: Float64Array) -> Hits:
+def _as_hits(ids: Int64Array, scores: Float64Array, metric: str) -> Hits:
     nothing = np.zeros((len(ids), len(STEPS)), np.int64)
-    return Hits(ids, scores, nothing, np.full(len(ids), -np.inf), 0, lambda _: "")
+    return Hits(ids, scores, nothing, np.full(len(ids), -np.inf), 0, lambda: "", metric)

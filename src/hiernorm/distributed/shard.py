@@ -11,16 +11,16 @@ from __future__ import annotations
 import copy
 from pathlib import Path
 
-import numpy as np
-
-from hiernorm.array_types import Int64Array
+from hiernorm.array_types import BoolArray, Float32Array, Float64Array, Int64Array
 from hiernorm.distributed.errors import StaleGenerationError
 from hiernorm.distributed.manifest import Pin, pin_of
+from hiernorm.filters import Where
 from hiernorm.storage.database import Database
 from hiernorm.storage.errors import DamagedError, NotADatabaseError
 from hiernorm.storage.integrity import find_damage
 from hiernorm.storage.lock import WriterLock
 from hiernorm.storage.manifest import MANIFEST, PREPARED, Manifest, read_manifest
+from hiernorm.storage.search import search_exhaustively
 from hiernorm.storage.state import State, map_state
 from hiernorm.storage.transaction import Transaction, remove_leftovers
 from hiernorm.storage.writer import DatabaseWriter
@@ -111,16 +111,20 @@ class Shard(Database):
             remove_leftovers(self._path, state)
         return self._with(state)
 
-    def verify(self) -> Verification:
+    def check(self) -> Verification:
         """Read all files of this generation."""
         found = list(find_damage(self._path, self._like, self._state.manifest))
         if found and read_manifest(self._path).generation > self.generation:
             raise self._not_there(self.pin)  # a writer removed its files meanwhile
         return Verification(found)
 
-    def holds(self, ids: Int64Array) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    def holds(self, ids: Int64Array) -> BoolArray:
         """Which of ``ids`` are in the shard."""
-        found = np.zeros(len(ids), np.bool_)
-        for view in self._state.views:
-            found |= State.positions(view, ids) >= 0
-        return found
+        return self._state.holds(ids)
+
+    def search_exhaustively(
+        self, queries: Float32Array, k: int, where: Where | None
+    ) -> tuple[Int64Array, Float64Array, int]:
+        """Ids and scores of the k best, from every row; and how many rows."""
+        threads = self._thread_count(None)
+        return search_exhaustively(self._state, queries, k, where=where, threads=threads)

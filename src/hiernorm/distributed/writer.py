@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from hiernorm import _core
 from hiernorm.array_types import BoolArray, Float32Array, Int64Array
-from hiernorm.arrays import as_ids, as_rows
+from hiernorm.arrays import as_ids, as_new_ids, as_rows, following_ids, next_id_after
 from hiernorm.distributed.actor_pool import ActorPool
 from hiernorm.distributed.errors import ShardsMissingError
 from hiernorm.distributed.location import Location
@@ -30,7 +30,6 @@ from hiernorm.distributed.server import ShardChange
 from hiernorm.distributed.staging import STAGING, write_parts
 from hiernorm.progress import ProgressCallback
 from hiernorm.storage.errors import DatabaseError
-from hiernorm.storage.importer import MAX_ID
 from hiernorm.storage.lock import WriterLock
 from hiernorm.storage.sources import as_array, count_rows, is_source, read_pieces
 
@@ -126,12 +125,8 @@ class ShardedWriter:
         kind: str,
     ) -> tuple[Int64Array, int]:
         """Check rows and ids with the errors of a single database; returns ids and the next id."""
-        if given is None:
-            if next_id + len(rows) > MAX_ID:
-                raise ValueError("the ids that follow the largest do not fit int64: give ids")
-            ids = np.arange(next_id, next_id + len(rows), dtype=np.int64)
-        else:
-            ids = as_ids(given, len(rows))
+        n = len(rows)
+        ids = following_ids(next_id, n) if given is None else as_new_ids(given, n)
         self._like.check(rows, np.arange(len(rows)))
         in_order = np.sort(ids)
         again = in_order[1:][in_order[1:] == in_order[:-1]]
@@ -144,8 +139,7 @@ class ShardedWriter:
                     f"id {ids[int(np.argmax(found))]} is in the database already: "
                     "upsert replaces it"
                 )
-        last = min(int(ids.max()) + 1, MAX_ID) if len(ids) else next_id
-        return ids, max(next_id, last)
+        return ids, next_id_after(next_id, ids)
 
     def holds(self, base: ShardsManifest, ids: Int64Array) -> BoolArray:
         """Which of ``ids`` are in the database."""

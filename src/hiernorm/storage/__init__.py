@@ -18,7 +18,7 @@ module            its job
 ``manifest``      the JSON file that lists the files of the database
 ``tensors``       safetensors files: written piece by piece, mapped without a copy
 ``exporter``      entries to files that other tools read
-``integrity``     ``verify``: every digest, and every reference between files
+``integrity``     ``check``: every digest, and every reference between files
 ``lock``          one writer at a time
 ``errors``        what can be wrong
 ================  ================================================================================

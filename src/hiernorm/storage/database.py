@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from hiernorm._deprecation import renamed_parameter
 from hiernorm.array_types import Float32Array, Int64Array
-from hiernorm.arrays import as_count, as_ids, as_rows
+from hiernorm.arrays import as_count, as_ids, as_rows, as_share, is_id
 from hiernorm.certificate import digest_in_order
+from hiernorm.filters import Where
 from hiernorm.hits import Hits, RangeHits
 from hiernorm.index import MAX_HITS
 from hiernorm.progress import ProgressCallback
-from hiernorm.settings import EXACT
+from hiernorm.settings import EXACT, Metric
 from hiernorm.storage.exporter import export_entries
 from hiernorm.storage.integrity import find_damage
-from hiernorm.storage.search import search_range, search_state
-from hiernorm.storage.selection import Selection, Where, select
+from hiernorm.storage.search import search_exhaustively, search_range, search_state
+from hiernorm.storage.selection import Selection, select
 from hiernorm.storage.state import State, open_state
 from hiernorm.storage.writer import DatabaseWriter, create_folder, write_snapshot
 from hiernorm.threads import thread_count
-from hiernorm.verification import Verification
+from hiernorm.verification import Verification, verify_hits
 
 ENTRIES_AT_A_TIME = 4096
 
@@ -39,18 +43,20 @@ class Database:
     :meth:`refresh`. Every change is durable when its method returns, and applied as a whole or not
     at all.
 
-    Use :meth:`create` or :meth:`open`, not the constructor.
+    Use :meth:`create` or :meth:`open`, not the constructor. :meth:`close` (or ``with``) lets go of
+    the mapped files.
 
     Examples
     --------
     >>> import tempfile, hiernorm
     >>> folder = tempfile.mkdtemp()
-    >>> db = hiernorm.Database.create(folder + "/points.hn", dim=3)
-    >>> db.add([[1, 0, 0], [0, 1, 0], [0.6, 0.8, 0]], ids=[10, 20, 30])
+    >>> with hiernorm.Database.create(folder + "/points.hn", dim=3) as db:
+    ...     db.add([[1, 0, 0], [0, 1, 0], [0.6, 0.8, 0]], ids=[10, 20, 30])
+    ...     db.delete([20])
     3
-    >>> db.delete([20])
-    >>> db = hiernorm.Database.open(folder + "/points.hn")
-    >>> db.search([0, 1, 0], k=2).ids.tolist()
+    >>> with hiernorm.Database.open(folder + "/points.hn") as db:
+    ...     ids, scores = db.search([0, 1, 0], k=2)
+    >>> ids.tolist()
     [[30, 10]]
     """
 
@@ -60,7 +66,7 @@ class Database:
         self._writer = DatabaseWriter(path, lock_timeout)
         self._settings = self._writer.settings(threads)
         self._like = self._writer.like
-        self._state = open_state(path, self._like)
+        self._opened: State | None = open_state(path, self._like)
         self._digests: dict[int, str] = {}
 
     @classmethod
@@ -70,8 +76,8 @@ class Database:
         dim: int,
         *,
         major: int | None = None,
-        alpha: float | None = None,
-        metric: str = "ip",
+        alpha: float | str | None = None,
+        metric: Metric = "ip",
         threads: int | None = None,
         lock_timeout: float = 0.0,
     ) -> Database:
@@ -91,7 +97,8 @@ class Database:
         FileExistsError
             If the folder is not empty.
         """
-        create_folder(Path(path), dim, major, alpha, metric)
+        share = None if alpha is None else as_share("alpha", alpha)
+        create_folder(Path(path), dim, major, share, metric)
         return cls(Path(path), threads, lock_timeout)
 
     @classmethod
@@ -108,10 +115,35 @@ class Database:
         ------
         hiernorm.DatabaseError
             If there is no database, or it is damaged or of another format version. Checked are the
-            manifest with its digest, and size and header of every file. :meth:`verify` reads
+            manifest with its digest, and size and header of every file. :meth:`check` reads
             everything.
         """
         return cls(Path(path), threads, lock_timeout)
+
+    def __enter__(self) -> Database:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the mapped files; the object can no longer be used."""
+        self._opened = None
+
+    @property
+    def _state(self) -> State:
+        if self._opened is None:
+            raise ValueError(f"the database {self._path} was closed: open it again")
+        return self._opened
+
+    @_state.setter
+    def _state(self, state: State) -> None:
+        self._opened = state
 
     @property
     def path(self) -> Path:
@@ -134,7 +166,7 @@ class Database:
         return self._settings.alpha
 
     @property
-    def metric(self) -> str:
+    def metric(self) -> Metric:
         """``"ip"``, ``"cosine"`` or ``"l2"``."""
         return self._settings.metric
 
@@ -163,7 +195,12 @@ class Database:
     def __len__(self) -> int:
         return len(self._state)
 
+    def __contains__(self, id: object) -> bool:
+        return is_id(id) and bool(self._state.holds(as_ids(id))[0])
+
     def __repr__(self) -> str:
+        if self._opened is None:
+            return f"Database({str(self._path)!r}, closed)"
         kind = "plain" if self.alpha is None else f"major={self.major}, alpha={self.alpha}"
         return (
             f"Database({str(self._path)!r}, dim={self.dim}, {kind}, metric={self.metric!r}, "
@@ -204,8 +241,8 @@ class Database:
             Files and iterators may be larger than memory. In files with names, vectors are called
             ``vectors`` (or are the only matrix) and ids ``ids``.
         ids
-            ``(n,)`` integers that are not in the database. By default the ids of the source, or the
-            integers that follow the largest id ever used.
+            ``(n,)`` integers from 0 up that are not in the database. By default the ids of the
+            source, or the integers that follow the largest id ever used.
         progress
             Called with the number of vectors added so far and the total, or None if unknown.
 
@@ -216,8 +253,8 @@ class Database:
         Raises
         ------
         ValueError
-            For NaN, infinity, a wrong number of dimensions, an id that exists already, or
-            (cosine) a zero vector.
+            For NaN, infinity, a wrong number of dimensions, an id that is negative or exists
+            already, or (cosine) a zero vector.
         hiernorm.DatabaseError, OSError
             If another process is writing, or the disk fails. In all cases nothing has changed.
         """
@@ -268,6 +305,7 @@ class Database:
         """
         return select(self._state, where)
 
+    @renamed_parameter("known", "_known")
     def search(
         self,
         q: npt.ArrayLike,
@@ -277,7 +315,7 @@ class Database:
         beta: float | None = None,
         threads: int | None = None,
         batch_size: int | None = None,
-        known: Hits | None = None,
+        _known: Hits | None = None,
     ) -> Hits:
         """The k best entries of each query, best first.
 
@@ -292,12 +330,10 @@ class Database:
             no other entries.
         beta, threads, batch_size
             As for :meth:`hiernorm.Index.search`.
-        known
-            Hits of the same queries, with the same k, in another database that shares no id with
-            this one. The k best of both are returned, and entries that cannot be among them are
-            skipped as early as if all were in one database. The certificate covers the search of
-            this database.
         """
+        # _known: hits of the same queries, with the same k, in another shard, which shares no id
+        # with this one. The k best of both are returned, and entries that cannot be among them are
+        # skipped as early as if all were in one database. The certificate covers this search.
         state = self._state
         return search_state(
             state,
@@ -307,7 +343,7 @@ class Database:
             beta=self._settings.checked_beta(beta),
             threads=self._thread_count(threads),
             batch_size=0 if batch_size is None else as_count("batch_size", batch_size),
-            known=known,
+            known=_known,
             digest=lambda: self._digest_of(state),
         )
 
@@ -361,7 +397,29 @@ class Database:
         state = self._state
         return export_entries(Path(path), state.ids, self.dim, _entries(state), progress)
 
-    def verify(self) -> Verification:
+    def verify(
+        self,
+        q: npt.ArrayLike | None = None,
+        hits: Hits | None = None,
+        *,
+        where: Where | None = None,
+        threads: int | None = None,
+    ) -> Verification:
+        """Compare an answer with exhaustive search: as :meth:`hiernorm.Index.verify`."""
+        if q is None or hits is None:
+            return verify_without_answer(self)
+        state = self._state
+        queries = self._checked(state, q)
+        exhaustive = search_exhaustively(
+            state,
+            queries,
+            hits.ids.shape[1],
+            where=where,
+            threads=self._thread_count(threads),
+        )
+        return verify_hits(hits, queries, exhaustive, self.metric, state.rows_of)
+
+    def check(self) -> Verification:
         """Read all files and list what is damaged: what is not as it was written."""
         return Verification(list(find_damage(self._path, self._like)))
 
@@ -372,6 +430,14 @@ class Database:
         """
         write_snapshot(self._state, Path(path))
         return type(self)(Path(path), self._settings.threads, 0.0)
+
+
+def verify_without_answer(database: Any) -> Verification:
+    """The former meaning of ``verify()``, of a database or a sharded one: its ``check()``."""
+    text = f"{type(database).__name__}.verify() without an answer is now called check()"
+    warnings.warn(text, DeprecationWarning, stacklevel=3)
+    found: Verification = database.check()
+    return found
 
 
 def _entries(state: State) -> Iterator[tuple[Int64Array, Float32Array]]:

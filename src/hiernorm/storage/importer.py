@@ -9,13 +9,11 @@ import numpy.typing as npt
 
 from hiernorm import _core
 from hiernorm.array_types import BoolArray, Float32Array, Int64Array
-from hiernorm.arrays import as_ids, as_rows
+from hiernorm.arrays import as_ids, as_new_ids, as_rows, following_ids, next_id_after
 from hiernorm.progress import ProgressCallback
 from hiernorm.storage.sources import as_array, count_rows, is_source, read_pieces
 from hiernorm.storage.spill_buffer import SpillBuffer
 from hiernorm.storage.transaction import Transaction
-
-MAX_ID = int(np.iinfo(np.int64).max)
 
 
 class Importer:
@@ -94,12 +92,9 @@ class Importer:
     ) -> tuple[Float32Array, Int64Array]:
         rows = as_rows("vectors", x, self._dim)
         if ids is None:
-            first = self._transaction.next_id
-            if first + len(rows) > MAX_ID:
-                raise ValueError("the ids that follow the largest do not fit int64: give ids")
-            checked = np.arange(first, first + len(rows), dtype=np.int64)
+            checked = following_ids(self._transaction.next_id, len(rows))
         else:
-            checked = as_ids(ids, len(rows))
+            checked = as_new_ids(ids, len(rows))
         try:
             self._like.check(rows, np.arange(len(rows)))
         except ValueError as error:
@@ -120,7 +115,7 @@ class Importer:
         else:
             what = "is in the database already: upsert replaces it"
             _refuse(ids, transaction.find(ids), what)
-        transaction.next_id = max(transaction.next_id, min(int(ids.max()) + 1, MAX_ID))
+        transaction.next_id = next_id_after(transaction.next_id, ids)
         self._count += len(ids)
 
     def _insert(self, ids: Int64Array, rows: Float32Array) -> None:

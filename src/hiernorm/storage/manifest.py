@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hiernorm import _files
-from hiernorm.settings import IndexSettings
+from hiernorm.settings import IndexSettings, Metric
 from hiernorm.storage.errors import DamagedError, FormatVersionError, NotADatabaseError
 
 MANIFEST = "manifest.json"
@@ -32,7 +32,7 @@ class Parameters:
     dim: int
     major: int | None
     alpha: float | None
-    metric: str
+    metric: Metric
 
     def settings(self, threads: int | None = None) -> IndexSettings:
         """The settings of an index with these parameters, checked."""

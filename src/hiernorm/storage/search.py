@@ -7,10 +7,12 @@ from collections.abc import Callable
 import numpy as np
 
 from hiernorm import _core
-from hiernorm.array_types import Float32Array, UInt8Array
+from hiernorm.array_types import Float32Array, Float64Array, Int64Array, UInt8Array
 from hiernorm.certificate import Certificate
+from hiernorm.filters import Where
 from hiernorm.hits import Hits, RangeHits
-from hiernorm.storage.selection import Where, select
+from hiernorm.settings import EXACT
+from hiernorm.storage.selection import select
 from hiernorm.storage.state import State
 
 
@@ -44,7 +46,20 @@ def search_state(
         known_ids,
         known_scores,
     )
-    return Hits(ids, scores, work, skipped_bound, sum(allowed), lambda _: digest())
+    metric = state.manifest.parameters.metric
+    return Hits(ids, scores, work, skipped_bound, sum(allowed), digest, metric)
+
+
+def search_exhaustively(
+    state: State, queries: Float32Array, k: int, *, where: Where | None, threads: int
+) -> tuple[Int64Array, Float64Array, int]:
+    """Ids and scores of the k best, from every row and without codes; and how many rows."""
+    masks, allowed = _filter(state, where)
+    indexes = [view.segment.without_codes() for view in state.views]
+    ids, scores, *_ = _core.search_segments(
+        indexes, masks, allowed, queries, k, EXACT, threads, 0, None, None
+    )
+    return ids, scores, sum(allowed)
 
 
 def search_range(
@@ -63,7 +78,7 @@ def search_range(
     )
     kth_score = np.full(len(queries), threshold)
     certificate = Certificate(sum(allowed), work, kth_score, skipped_bound, digest)
-    return RangeHits(offsets, ids, scores, certificate)
+    return RangeHits(offsets, ids, scores, certificate, state.manifest.parameters.metric)
 
 
 def _filter(state: State, where: Where | None) -> tuple[list[UInt8Array | None], list[int]]:

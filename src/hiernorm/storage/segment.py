@@ -41,7 +41,7 @@ class Segment:
     What is checked when it is opened takes the same time for any number of entries: the header, its
     digest, and shapes. What the core is told beside them, a few numbers per tile of entries, is
     checked when the first search asks for :attr:`index`. Whether ids, rows, codes and cones are
-    those that were written is for ``Database.verify``.
+    those that were written is for ``Database.check``.
 
     Attributes
     ----------
@@ -71,6 +71,11 @@ class Segment:
             return self._attach(self._like)
         except (ValueError, RuntimeError, TypeError, KeyError) as error:
             raise DamagedError(f"{self.file.path}: {error}") from None
+
+    def without_codes(self) -> _core.SegmentIndex:
+        """What the core searches exhaustively: ids and rows, whatever the codes are."""
+        tensors: dict[str, AnyArray] = {"ids": self.ids, "rows": self.rows}
+        return _core.SegmentIndex(self._like, None, tensors, len(self))
 
     def __len__(self) -> int:
         return len(self.ids)

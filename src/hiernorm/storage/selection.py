@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from hiernorm.array_types import BoolArray, Int64Array, UInt8Array
-from hiernorm.arrays import as_ids
+from hiernorm.filters import call_filter, ids_of_array
 from hiernorm.storage.state import SegmentView, State
 from hiernorm.storage.tombstones import pack
 
@@ -36,9 +35,6 @@ class Selection:
         return self.count
 
 
-Where: TypeAlias = "Selection | Callable[[Int64Array], npt.ArrayLike] | npt.ArrayLike"
-
-
 def select(state: State, where: Any) -> Selection:
     """Apply the condition ``where`` of ``Database.select``."""
     if isinstance(where, Selection):
@@ -60,28 +56,9 @@ def select(state: State, where: Any) -> Selection:
 
 def _make_filter(state: State, where: Any) -> Callable[[SegmentView], BoolArray]:
     if callable(where):
-        return lambda view: _call_filter(where, view)
-    values = np.asarray(where)
-    if values.dtype == np.bool_:
-        if values.shape != (len(state),):
-            raise ValueError(
-                f"where has shape {values.shape}, a mask over the ids of this database "
-                f"has ({len(state)},)"
-            )
-        values = state.ids[values]
-    wanted = as_ids(values)
+        return lambda view: call_filter(where, view.segment.ids)
+    wanted = ids_of_array(where, len(state), lambda: state.ids, "database")
     return lambda view: _find_ids(wanted, view)
-
-
-def _call_filter(where: Callable[[Int64Array], npt.ArrayLike], view: SegmentView) -> BoolArray:
-    ids = view.segment.ids
-    chosen = np.asarray(where(ids))
-    if chosen.dtype != np.bool_ or chosen.shape != ids.shape:
-        raise TypeError(
-            f"where must return booleans of shape {ids.shape} for that many ids, "
-            f"got {chosen.dtype} of shape {chosen.shape}"
-        )
-    return chosen
 
 
 def _find_ids(wanted: Int64Array, view: SegmentView) -> BoolArray:

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from hiernorm.array_types import AnyArray
+from hiernorm.array_types import AnyArray, Float32Array
+from hiernorm.arrays import as_rows
 from hiernorm.extras import import_extra
 from hiernorm.storage.tensors import TensorFile
 
@@ -63,6 +64,16 @@ def read_pieces(source: str | Path | Iterable[Any]) -> Iterator[Piece]:
     if reader is None:
         raise ValueError(f"{path}: vectors are read from {', '.join(SUFFIXES)}")
     yield from reader(path)
+
+
+def read_all(source: str | Path | Iterable[Any], dim: int) -> tuple[Float32Array, AnyArray | None]:
+    """All rows of a source and, if it has them, all ids, in memory."""
+    pieces = [(as_rows("vectors", rows, dim), ids) for rows, ids in read_pieces(source)]
+    given = [ids for _, ids in pieces if ids is not None]
+    if given and len(given) < len(pieces):
+        raise ValueError("some vectors of the source come with ids, and others without")
+    rows = np.concatenate([np.empty((0, dim), np.float32), *(rows for rows, _ in pieces)])
+    return rows, np.concatenate(given) if given else None
 
 
 def count_rows(source: object) -> int | None:

@@ -61,6 +61,13 @@ class State:
         """All ids in ascending order."""
         return np.sort(np.concatenate([np.empty(0, np.int64), *(v.live_ids() for v in self.views)]))
 
+    def holds(self, ids: Int64Array) -> BoolArray:
+        """Which of ``ids`` are there."""
+        found = np.zeros(len(ids), np.bool_)
+        for view in self.views:
+            found |= self.positions(view, ids) >= 0
+        return found
+
     def rows_of(self, ids: Int64Array) -> Float32Array:
         """The rows of ``ids``; KeyError names the first unknown id."""
         rows = np.empty((len(ids), self.manifest.parameters.dim), np.float32)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from hiernorm import _files
 from hiernorm.array_types import Int64Array
 from hiernorm.progress import ProgressCallback
-from hiernorm.settings import IndexSettings
+from hiernorm.settings import IndexSettings, Metric
 from hiernorm.storage.errors import DatabaseError
 from hiernorm.storage.importer import Importer
 from hiernorm.storage.lock import LOCK, WriterLock
@@ -138,7 +138,7 @@ class DatabaseWriter:
 
 
 def create_folder(
-    folder: Path, dim: int, major: int | None, alpha: float | None, metric: str
+    folder: Path, dim: int, major: int | None, alpha: float | None, metric: Metric
 ) -> None:
     """Make the folder of an empty database."""
     parameters = Parameters(dim, major, None if alpha is None else float(alpha), metric)
