@@ -30,7 +30,7 @@ from hiernorm.explore.explorer import Explorer
 from hiernorm.explore.server import PAGE, make_app
 from hiernorm.vision.collection import Collection
 from hiernorm.vision.ingest import find_photos, ingest_photos
-from photo_sets import RECIPE, write_photos, write_view
+from photo_sets import RECIPE, read_photo, write_photos, write_view
 
 
 @pytest.fixture(scope="module")
@@ -100,6 +100,44 @@ def test_pictures_and_patches_are_pictures(client, collection):
     assert image.shape == (collection.photos[1].height, collection.photos[1].width, 3)
     patch = client.get(f"/patches/{collection.ids[5]}")
     assert cv2.imdecode(np.frombuffer(patch.content, np.uint8), -1).shape == (64, 64)
+
+
+@pytest.fixture(scope="module")
+def large_client(tmp_path_factory) -> TestClient:
+    """A photo as a camera takes it, 4,000 x 3,000, described."""
+    folder = tmp_path_factory.mktemp("large")
+    photo = cv2.resize(read_photo("coffee"), (4000, 3000), interpolation=cv2.INTER_CUBIC)
+    cv2.imwrite(str(folder / "large.jpg"), photo)
+    ingest_photos(folder / "all.hn", [folder / "large.jpg"], RECIPE)
+    return TestClient(make_app(Explorer(Collection.open(folder / "all.hn"))))
+
+
+def test_a_photo_of_a_camera_is_reduced_and_its_patches_are_cut(large_client):
+    content = large_client.get("/photos/0")
+    assert content.status_code == 200
+    image = cv2.imdecode(np.frombuffer(content.content, np.uint8), cv2.IMREAD_COLOR)
+    assert image.shape == (1200, 1600, 3)
+    key = large_client.get("/api/photos/0/keypoints").json()["id"][0]
+    patch = large_client.get(f"/patches/{key}")
+    assert cv2.imdecode(np.frombuffer(patch.content, np.uint8), -1).shape == (64, 64)
+
+
+def test_every_error_of_the_server_is_json(collection):
+    class Broken(Explorer):
+        def overview(self):
+            raise RuntimeError("the cause")
+
+    client = TestClient(make_app(Broken(collection)), raise_server_exceptions=False)
+    for path, status, reason in (
+        ("/api/collection", 500, "RuntimeError: the cause"),
+        ("/nowhere", 404, "Not Found"),
+    ):
+        answer = client.get(path)
+        assert answer.status_code == status
+        assert answer.headers["content-type"] == "application/json"
+        assert reason in answer.json()["error"]
+    posted = client.post("/api/collection")
+    assert (posted.status_code, posted.json()) == (405, {"error": "Method Not Allowed"})
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from typing import Any
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
@@ -81,7 +82,20 @@ def make_app(explorer: Explorer) -> Starlette:
         Route("/patches/{key:int}", patch),
     ]
     trusted = Middleware(TrustedHostMiddleware, allowed_hosts=[HOST, "localhost", "testserver"])
-    return Starlette(routes=routes, middleware=[trusted])
+    handlers = {HTTPException: _refuse, Exception: _report}
+    return Starlette(routes=routes, middleware=[trusted], exception_handlers=handlers)
+
+
+async def _refuse(_: Request, error: Exception) -> Response:
+    """A request that no route answers."""
+    assert isinstance(error, HTTPException)
+    return JSONResponse({"error": error.detail}, error.status_code, HEADERS)
+
+
+async def _report(_: Request, error: Exception) -> Response:
+    """A fault of the server: the page shows its first line, the terminal its traceback."""
+    reason = f"the server failed, {type(error).__name__}: {error}"
+    return JSONResponse({"error": reason}, 500, HEADERS)
 
 
 def _page(name: str, media_type: str) -> Callable[[Request], Any]:
