@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import webbrowser
 from pathlib import Path
@@ -42,4 +43,5 @@ def explore(collection: Path, port: int, browser: bool) -> None:
         if browser:
             webbrowser.open(address)
         config = uvicorn.Config(app, log_level="warning", access_log=False)
-        uvicorn.Server(config).run(sockets=[listener])
+        with contextlib.suppress(KeyboardInterrupt):  # Ctrl-C is how one leaves, not an error
+            uvicorn.Server(config).run(sockets=[listener])

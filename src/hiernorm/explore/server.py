@@ -20,8 +20,12 @@ from hiernorm.explore.explorer import MAX_NEIGHBOURS, Explorer
 HOST = "127.0.0.1"
 PAGE = {
     "/": ("index.html", "text/html"),
+    "/favicon.svg": ("favicon.svg", "image/svg+xml"),
     "/app.js": ("app.js", "text/javascript"),
     "/plot.js": ("plot.js", "text/javascript"),
+    "/results.js": ("results.js", "text/javascript"),
+    "/server.js": ("server.js", "text/javascript"),
+    "/stage.js": ("stage.js", "text/javascript"),
     "/style.css": ("style.css", "text/css"),
 }
 HEADERS = {
@@ -70,6 +74,9 @@ def make_app(explorer: Explorer) -> Starlette:
     async def photo(request: Request) -> Response:
         return await answer(lambda: explorer.photo(request.path_params["number"]), "image/jpeg")
 
+    async def thumbnail(request: Request) -> Response:
+        return await answer(lambda: explorer.thumbnail(request.path_params["number"]), "image/jpeg")
+
     async def patch(request: Request) -> Response:
         return await answer(lambda: explorer.patch(request.path_params["key"]), "image/png")
 
@@ -79,6 +86,7 @@ def make_app(explorer: Explorer) -> Starlette:
         Route("/api/photos/{number:int}/keypoints", keypoints),
         Route("/api/neighbours/{key:int}", neighbours),
         Route("/photos/{number:int}", photo),
+        Route("/thumbnails/{number:int}", thumbnail),
         Route("/patches/{key:int}", patch),
     ]
     trusted = Middleware(TrustedHostMiddleware, allowed_hosts=[HOST, "localhost", "testserver"])
