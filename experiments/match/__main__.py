@@ -59,7 +59,7 @@ def make_views(n: int, kind: str, seed: int = 0) -> tuple[Float32Array, Float32A
 def match_mutual(method: str, a: Float32Array, b: Float32Array) -> Int64Array:
     """The mutual nearest pairs by one of METHODS, ``(n, 2)``, sorted."""
     if method == "hiernorm":
-        return hiernorm.match_descriptors(a, b).pairs
+        return hiernorm.match_descriptors(a, b, ratio=None).pairs
     if method == "kornia":
         torch = import_extra("torch", extra="train")
         match_mnn = import_extra("kornia.feature", extra="train").match_mnn

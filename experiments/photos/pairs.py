@@ -92,7 +92,7 @@ def match(method: str, a: Photo, b: Photo) -> Int64Array:
     """Pairs of keypoints ``(n, 2)`` by one of METHODS."""
     if method in MODELS:
         one, other = (photo.descriptors[method] for photo in (a, b))
-        return hiernorm.match_descriptors(one, other).pairs
+        return hiernorm.match_descriptors(one, other, ratio=None).pairs
     one, other = (photo.descriptors["sift"] for photo in (a, b))
     if method == "sift cross-check":
         found = cv2.BFMatcher(cv2.NORM_L2, crossCheck=True).match(one, other)

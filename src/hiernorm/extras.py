@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from importlib.util import find_spec
 from typing import Any
 
 
@@ -23,3 +24,15 @@ def import_extra(module: str, extra: str) -> Any:
         raise ImportError(
             f"this needs {error.name}: pip install 'hiernorm[{extra}]'", name=error.name
         ) from error
+
+
+def check_extra(extra: str, *modules: str) -> None:
+    """Raise ImportError that names ``extra`` unless all modules can be found; imports none.
+
+    Examples
+    --------
+    >>> check_extra("vision", "json", "email")
+    """
+    for module in modules:
+        if find_spec(module) is None:
+            raise ImportError(f"this needs {module}: pip install 'hiernorm[{extra}]'", name=module)

@@ -14,6 +14,8 @@ from hiernorm.index import Index
 from hiernorm.reference import canonical_sum
 from hiernorm.settings import Metric
 
+RATIO = 0.9
+"""Threshold of the ratio test, unless another is asked for."""
 UNIT_TOLERANCE = 1e-5
 """How far from 1 a length may be in the ratio test of inner products."""
 SAMPLE_ROWS = 64
@@ -64,7 +66,7 @@ class DescriptorSet:
     >>> import numpy as np
     >>> from hiernorm.matching import DescriptorSet, match_descriptors
     >>> photos = [DescriptorSet(np.eye(3, dtype=np.float32)[rows]) for rows in ([0, 1], [2, 1])]
-    >>> match_descriptors(*photos, min_score=0.5).pairs.tolist()
+    >>> match_descriptors(*photos).pairs.tolist()
     [[1, 1]]
     """
 
@@ -90,7 +92,7 @@ def match_descriptors(
     a: npt.ArrayLike | DescriptorSet,
     b: npt.ArrayLike | DescriptorSet,
     mutual: bool = True,
-    ratio: float | None = None,
+    ratio: float | None = RATIO,
     min_score: float | None = None,
     *,
     metric: Metric = "ip",
@@ -122,7 +124,7 @@ def match_descriptors(
         Keep a pair only if each is the nearest of the other.
     ratio
         Keep a pair only if the nearest is at most this share of the second nearest's Euclidean
-        distance away; above 0, at most 1. Needs a second row.
+        distance away; above 0, at most 1. Needs a second row. None for no ratio test.
     min_score
         Keep a pair only if its score reaches this.
     metric
@@ -141,8 +143,10 @@ def match_descriptors(
     >>> import numpy as np, hiernorm
     >>> a = np.float32([[1, 0], [0, 1], [0.6, 0.8]])
     >>> b = np.float32([[0, 1], [0.8, 0.6]])
-    >>> hiernorm.match_descriptors(a, b, mutual=False).pairs.tolist()
+    >>> hiernorm.match_descriptors(a, b, mutual=False, ratio=None).pairs.tolist()
     [[0, 1], [1, 0], [2, 1]]
+    >>> hiernorm.match_descriptors(a, b, ratio=None).pairs.tolist()
+    [[1, 0], [2, 1]]
     >>> hiernorm.match_descriptors(a, b).pairs.tolist()
     [[1, 0], [2, 1]]
     >>> hiernorm.match_descriptors(a, b, min_score=0.97).pairs.tolist()
@@ -230,7 +234,7 @@ def _check_unit(name: str, rows: Float32Array) -> None:
         row = int(np.argmax(off))
         raise ValueError(
             f"the ratio test of inner products needs unit vectors, {name} row {row} has length "
-            f'{lengths[row]:.6g}: normalise them, or use metric="l2"'
+            f'{lengths[row]:.6g}: normalise them, use metric="l2", or ratio=None for no ratio test'
         )
 
 

@@ -76,7 +76,7 @@ def test_pairs_are_those_of_the_definition(mutual, ratio, major, metric):
 def test_ties_go_to_the_lower_row(n, m, seed, mutual):
     rng = np.random.default_rng(seed)
     a, b = (rng.integers(-1, 2, (count, 3)).astype(np.float32) for count in (n, m))
-    found = hiernorm.match_descriptors(a, b, mutual)
+    found = hiernorm.match_descriptors(a, b, mutual, ratio=None)
     np.testing.assert_array_equal(found.pairs, pairs_by_definition(a, b, mutual, None, None, "ip"))
 
 
@@ -96,7 +96,7 @@ def test_pairs_are_those_of_kornia(sizes, major):
         assert len(ours) > 50
 
     for mutual, theirs in ((False, feature.match_nn), (True, feature.match_mnn)):
-        ours = hiernorm.match_descriptors(a, b, mutual=mutual)
+        ours = hiernorm.match_descriptors(a, b, mutual=mutual, ratio=None)
         same(theirs(*wide), ours, np.sqrt(np.maximum(0, 2 - 2 * ours.scores)))
     for mutual, theirs in ((False, feature.match_snn), (True, feature.match_smnn)):
         ours = hiernorm.match_descriptors(a, b, mutual=mutual, ratio=RATIO)
@@ -115,8 +115,8 @@ def test_pairs_are_those_of_opencv(major):
     def ours(**options):
         return [tuple(pair) for pair in hiernorm.match_descriptors(a, b, **options).pairs.tolist()]
 
-    assert ours(mutual=False) == listed(plain.match(a, b))
-    assert ours() == listed(cv2.BFMatcher(cv2.NORM_L2, crossCheck=True).match(a, b))
+    assert ours(mutual=False, ratio=None) == listed(plain.match(a, b))
+    assert ours(ratio=None) == listed(cv2.BFMatcher(cv2.NORM_L2, crossCheck=True).match(a, b))
     lowe = [m for m, n in plain.knnMatch(a, b, k=2) if m.distance <= RATIO * n.distance]
     assert ours(mutual=False, ratio=RATIO) == listed(lowe)
 
@@ -128,7 +128,7 @@ def test_descriptors_of_any_length_match_by_distance_as_in_opencv():
     b = np.clip(a[rng.permutation(300)] + rng.integers(-25, 26, a.shape), 0, 255)
     b = b.astype(np.float32)
     theirs = cv2.BFMatcher(cv2.NORM_L2, crossCheck=True).match(a, b)
-    ours = hiernorm.match_descriptors(a, b, metric="l2")
+    ours = hiernorm.match_descriptors(a, b, ratio=None, metric="l2")
     assert sorted((m.queryIdx, m.trainIdx) for m in theirs) == [tuple(p) for p in ours.pairs]
     lowe = [m for m, n in cv2.BFMatcher().knnMatch(a, b, k=2) if m.distance <= 0.8 * n.distance]
     ours = hiernorm.match_descriptors(a, b, mutual=False, ratio=0.8, metric="l2")
@@ -149,20 +149,33 @@ def test_equal_rows_never_pass_the_ratio_test():
     a, _ = two_views(20, 20)
     twice = np.concatenate((a, a))
     assert len(hiernorm.match_descriptors(a, twice, mutual=False, ratio=1.0)) == 0
-    assert hiernorm.match_descriptors(a, twice).pairs.tolist() == [[i, i] for i in range(20)]
+    assert hiernorm.match_descriptors(a, twice, ratio=None).pairs.tolist() == [
+        [i, i] for i in range(20)
+    ]
 
 
 @pytest.mark.parametrize(("n", "m"), [(0, 5), (5, 0), (0, 0)])
 def test_an_empty_set_has_no_matches(n, m):
-    found = hiernorm.match_descriptors(np.zeros((n, 8)), np.zeros((m, 8)))
+    found = hiernorm.match_descriptors(np.zeros((n, 8)), np.zeros((m, 8)), ratio=None)
     assert found.pairs.shape == (0, 2)
     assert len(found.scores) == len(found.ratios) == len(found) == 0
 
 
 def test_the_ratio_test_needs_a_second_row():
     a, b = two_views(5, 1)
-    assert len(hiernorm.match_descriptors(a, b)) == 1
+    assert len(hiernorm.match_descriptors(a, b, ratio=None)) == 1
     assert len(hiernorm.match_descriptors(a, b, ratio=1.0)) == 0
+
+
+def test_the_ratio_test_of_both_directions_is_the_default():
+    rng = np.random.default_rng(0)
+    scene = rng.standard_normal((300, 128))
+    a, b = (hiernorm.normalize(scene + 0.8 * rng.standard_normal(scene.shape)) for _ in range(2))
+    found = hiernorm.match_descriptors(a, b).pairs
+    np.testing.assert_array_equal(
+        found, hiernorm.match_descriptors(a, b, mutual=True, ratio=0.9).pairs
+    )
+    assert 0 < len(found) < len(hiernorm.match_descriptors(a, b, ratio=None))
 
 
 def test_hn_vectors_are_recognised():

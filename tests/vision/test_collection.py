@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import shutil
 from pathlib import Path
@@ -21,6 +22,7 @@ from hiernorm.cli.app import app
 from hiernorm.matching import Matches
 from hiernorm.models import load_model
 from hiernorm.vision.collection import Collection
+from hiernorm.vision.evidence import weigh_evidence
 from hiernorm.vision.features import FeatureSettings, describe_photo
 from hiernorm.vision.geometry import TwoViewGeometry
 from hiernorm.vision.ingest import find_photos, ingest_photos
@@ -116,12 +118,39 @@ def test_unreadable_photos_are_reported_and_the_exit_code_says_so(folder):
     assert set(report["failed"]) == {"photos/bad.jpg", "photos/empty.png"}
     assert len(report["unchanged"]) == report["photos"] == 3
     assert "skipped photos/bad.jpg: bad.jpg is not a picture" in result.stderr
-    missing = invoke("describe", folder / "none.jpg", "-o", folder / "new.hn", "--keypoints", 150)
-    assert missing.exit_code == 6
-    assert "none.jpg: No such file or directory" in missing.stderr
     for name in ("bad.jpg", "empty.png"):
         (folder / "photos" / name).unlink()
     assert invoke(*command).exit_code == 0
+
+
+def test_a_path_that_does_not_exist_makes_nothing(folder):
+    for command in ("describe", "locate", "match"):
+        there, missing = folder / "photos" / "coffee.png", folder / "phots"
+        options = {
+            "describe": (there, missing, "-o", folder / "new.hn"),
+            "locate": (missing, "--in", folder / "all.hn"),
+            "match": (there, missing),
+        }
+        result = invoke(command, *options[command])
+        assert result.exit_code == 2
+        assert "phots' does not exist" in result.stderr
+    assert sorted(path.name for path in folder.iterdir()) == ["all.hn", "all.parquet", "photos"]
+
+
+def test_missing_packages_are_named_before_any_work(folder, monkeypatch):
+    real = importlib.util.find_spec
+    monkeypatch.setattr(
+        "hiernorm.extras.find_spec", lambda name: None if name == "pyarrow" else real(name)
+    )
+    for command, extra in (
+        (("describe", folder / "photos", "-o", folder / "new.hn"), "vision"),
+        (("locate", folder / "photos/coffee.png", "--in", folder / "none.hn"), "vision"),
+        (("explore", folder / "none.hn"), "explore"),
+    ):
+        result = invoke(*command)
+        assert result.exit_code == 1
+        assert f"this needs pyarrow: pip install 'hiernorm[{extra}]'" in result.output
+    assert not (folder / "new.hn").exists()
 
 
 def test_descriptors_of_a_killed_process_are_cleaned_up(folder):
@@ -189,8 +218,8 @@ def test_a_place_is_found_and_unknown_ones_are_not_claimed(made, tmp_path):
     assert cv2.imread(str(picture)) is not None
     # Its own photo, left out of the collection's answer, is nowhere else.
     own = invoke("locate", made / "photos/coffee.png", "--in", made / "all.hn")
-    assert own.exit_code == 1
-    assert "none is convincing" in own.stderr
+    assert own.exit_code == 7
+    assert "none is convincing: of the best, " in own.stderr
     assert "coffee" not in own.stdout
 
 
@@ -204,18 +233,20 @@ def test_votes_count_each_descriptor_once_for_a_photo(made):
 
 
 def candidate(photo: int, votes: int, inliers: int, matches: int) -> Candidate:
+    places = np.column_stack((np.arange(matches), np.zeros(matches)))
     pairs, agreed = np.zeros((matches, 2), np.int64), np.arange(matches) < inliers
     known = Matches(pairs, np.zeros(matches), np.zeros(matches))
-    pairing = PhotoMatch(known, TwoViewGeometry("fundamental", np.eye(3), agreed), {})
-    return Candidate(photo, votes, inliers, pairing)
+    geometry = TwoViewGeometry("fundamental", np.eye(3), agreed)
+    evidence = weigh_evidence(geometry, places, places, 2.0, (1600, 1200), (1600, 1200))
+    return Candidate(photo, votes, inliers, PhotoMatch(known, geometry, evidence, {}))
 
 
 def test_what_chance_agrees_on_does_not_outrank_votes():
     chance = candidate(0, votes=85, inliers=17, matches=118)
     voted = candidate(1, votes=117, inliers=12, matches=117)
-    few = candidate(2, votes=90, inliers=14, matches=20)
+    few = candidate(2, votes=90, inliers=10, matches=20)
     assert [c.photo for c in rank_candidates([chance, voted, few])] == [1, 2, 0]
     proved = candidate(3, votes=40, inliers=31, matches=120)
-    more = candidate(4, votes=30, inliers=60, matches=200)
+    more = candidate(4, votes=30, inliers=131, matches=719)
     assert [c.photo for c in rank_candidates([chance, voted, few, proved, more])] == [4, 3, 1, 2, 0]
-    assert [c.convincing for c in (chance, few, proved)] == [False, False, True]
+    assert [c.convincing for c in (chance, few, proved, more)] == [False, False, True, True]

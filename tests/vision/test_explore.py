@@ -7,6 +7,7 @@ import importlib
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -28,9 +29,10 @@ from starlette.testclient import TestClient
 from hiernorm.cli.app import app as command_line
 from hiernorm.explore.explorer import Explorer
 from hiernorm.explore.server import PAGE, make_app
+from hiernorm.models import load_model
 from hiernorm.vision.collection import Collection
 from hiernorm.vision.ingest import find_photos, ingest_photos
-from photo_sets import RECIPE, write_photos, write_view
+from photo_sets import RECIPE, read_photo, write_photos, write_view
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +71,16 @@ def test_the_overview_lists_the_photos(client, collection):
     assert about["entries"] == len(collection.ids)
 
 
+def test_the_first_keypoint_is_one_that_another_photo_shows(client, collection):
+    start = client.get("/api/collection").json()["start"]
+    assert start["photo"] == 0
+    assert start["id"] in collection.keypoints_of(0)[0]
+    answer = client.get(f"/api/neighbours/{start['id']}?k=1&others=1").json()
+    for key in collection.keypoints_of(0)[0][:64:9].tolist():
+        other = client.get(f"/api/neighbours/{key}?k=1&others=1").json()
+        assert other["hits"][0]["score"] <= answer["hits"][0]["score"]
+
+
 def test_keypoints_are_those_of_the_table(client, collection):
     ids, frames = collection.keypoints_of(2)
     points = client.get("/api/photos/2/keypoints").json()
@@ -98,8 +110,50 @@ def test_pictures_and_patches_are_pictures(client, collection):
     assert content.headers["content-type"] == "image/jpeg"
     image = cv2.imdecode(np.frombuffer(content.content, np.uint8), cv2.IMREAD_COLOR)
     assert image.shape == (collection.photos[1].height, collection.photos[1].width, 3)
+    small = client.get("/thumbnails/1").content
+    image = cv2.imdecode(np.frombuffer(small, np.uint8), cv2.IMREAD_COLOR)
+    assert max(image.shape) == 160
     patch = client.get(f"/patches/{collection.ids[5]}")
     assert cv2.imdecode(np.frombuffer(patch.content, np.uint8), -1).shape == (64, 64)
+
+
+@pytest.fixture(scope="module")
+def large_folder(tmp_path_factory) -> Path:
+    """A photo as a camera takes it, 4,000 x 3,000, described."""
+    folder = tmp_path_factory.mktemp("large")
+    photo = cv2.resize(read_photo("coffee"), (4000, 3000), interpolation=cv2.INTER_CUBIC)
+    cv2.imwrite(str(folder / "large.jpg"), photo)
+    ingest_photos(folder / "all.hn", [folder / "large.jpg"], RECIPE)
+    return folder
+
+
+def test_a_photo_of_a_camera_is_reduced_and_its_patches_are_cut(large_folder):
+    large_client = TestClient(make_app(Explorer(Collection.open(large_folder / "all.hn"))))
+    content = large_client.get("/photos/0")
+    assert content.status_code == 200
+    image = cv2.imdecode(np.frombuffer(content.content, np.uint8), cv2.IMREAD_COLOR)
+    assert image.shape == (1200, 1600, 3)
+    key = large_client.get("/api/photos/0/keypoints").json()["id"][0]
+    patch = large_client.get(f"/patches/{key}")
+    assert cv2.imdecode(np.frombuffer(patch.content, np.uint8), -1).shape == (64, 64)
+
+
+def test_every_error_of_the_server_is_json(collection):
+    class Broken(Explorer):
+        def overview(self):
+            raise RuntimeError("the cause")
+
+    client = TestClient(make_app(Broken(collection)), raise_server_exceptions=False)
+    for path, status, reason in (
+        ("/api/collection", 500, "RuntimeError: the cause"),
+        ("/nowhere", 404, "Not Found"),
+    ):
+        answer = client.get(path)
+        assert answer.status_code == status
+        assert answer.headers["content-type"] == "application/json"
+        assert reason in answer.json()["error"]
+    posted = client.post("/api/collection")
+    assert (posted.status_code, posted.json()) == (405, {"error": "Method Not Allowed"})
 
 
 @pytest.mark.parametrize(
@@ -112,6 +166,7 @@ def test_pictures_and_patches_are_pictures(client, collection):
         "/all.hn/manifest.json",
         "/photos/99",
         "/photos/-1",
+        "/thumbnails/99",
         "/patches/99999999",
         "/api/neighbours/99999999",
         "/api/photos/99/keypoints",
@@ -168,7 +223,7 @@ def test_a_port_in_use_and_a_missing_collection_have_their_errors(folder, tmp_pa
 
 @contextlib.contextmanager
 def served(folder: Path):
-    """The real command in a process of its own; yields its address."""
+    """The real command in a process of its own, ended by Ctrl-C; yields its address."""
     code = "from hiernorm.cli import main; main()"
     process = subprocess.Popen(
         [sys.executable, "-u", "-c", code, "explore", str(folder / "all.hn"), "--no-browser"],
@@ -178,9 +233,10 @@ def served(folder: Path):
     try:
         yield process.stdout.readline().strip()
     finally:
-        process.terminate()
-        process.wait(30)
+        process.send_signal(signal.SIGINT)
+        code = process.wait(60)
         process.stdout.close()
+    assert code == 0
 
 
 @pytest.fixture
@@ -198,6 +254,15 @@ def browser():
         program = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         yield program
         program.close()
+
+
+def shown_hits(page, key: int) -> list[int]:
+    """The ids of the hits that the page shows for a keypoint."""
+    page.wait_for_selector(f'#question img[src="patches/{key}"]')
+    ids: list[int] = page.locator("#hits button").evaluate_all(
+        "b => b.map(x => Number(x.dataset.id))"
+    )
+    return ids
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -223,16 +288,22 @@ def test_choose_a_photo_click_a_keypoint_see_its_neighbours(browser, folder, col
             box["x"] + (places[lonely, 0] + 0.5) * factor,
             box["y"] + (places[lonely, 1] + 0.5) * factor,
         )
-        page.wait_for_selector("#hits li")
-        found = page.locator("#hits button").evaluate_all("b => b.map(x => Number(x.dataset.id))")
-        assert found == expected_neighbours(collection, int(ids[lonely]), 12)
-        assert page.inner_text("#proof").startswith("Exact: nothing skipped can exceed")
+        assert shown_hits(page, int(ids[lonely])) == expected_neighbours(
+            collection, int(ids[lonely]), 12
+        )
+        assert page.inner_text("#proof").startswith(
+            "Exact: these are the 12 nearest of 450 patches"
+        )
         assert page.locator("#plot circle.hit").count() == 12
         assert page.locator("#steps tr").count() == 4
         ink = page.evaluate("getComputedStyle(document.body).color")
         assert (sum(map(int, re.findall(r"\d+", ink)[:3])) > 382) == (scheme == "dark")
-        page.locator("#hits button").first.click()
-        page.wait_for_selector(f'#overlay .chosen[data-id="{found[0]}"]')
+        second = int(page.locator("#hits button").nth(1).get_attribute("data-id"))
+        page.locator("#hits button").nth(1).click()
+        page.wait_for_selector(f'#match-overlay .chosen[data-id="{second}"]')
+        assert page.locator(f'#overlay .chosen[data-id="{ids[lonely]}"]').count() == 1
+        page.click("#follow")
+        page.wait_for_selector(f'#overlay .chosen[data-id="{second}"]')
         assert problems == []
         assert outside == []
 
@@ -260,14 +331,51 @@ def test_the_page_works_by_keyboard_and_on_a_phone(browser, folder, collection):
     with served(folder) as address:
         page = browser.new_page(viewport={"width": 380, "height": 700})
         page.goto(address)
-        page.wait_for_selector("#overlay circle")
+        page.wait_for_selector("#hits li")
+        first = int(page.get_attribute("#overlay .chosen", "data-id"))
+        assert shown_hits(page, first) == expected_neighbours(collection, first, 12)
         page.focus("#stage")
         page.keyboard.press("ArrowRight")
         page.keyboard.press("ArrowDown")
         key = int(page.get_attribute("#overlay .chosen", "data-id"))
-        assert key != collection.keypoints_of(0)[0][0]
+        assert key != first
         page.keyboard.press("Enter")
-        page.wait_for_selector("#hits li")
-        found = page.locator("#hits button").evaluate_all("b => b.map(x => Number(x.dataset.id))")
-        assert found == expected_neighbours(collection, key, 12)
+        assert shown_hits(page, key) == expected_neighbours(collection, key, 12)
         assert page.evaluate("document.documentElement.scrollWidth") <= 380
+        # What was found has been scrolled into view.
+        page.wait_for_function(
+            "() => document.getElementById('match').getBoundingClientRect().top < 350"
+        )
+        assert page.evaluate("window.scrollY") > 0
+
+
+def test_a_photo_of_a_camera_fits_the_window(browser, large_folder):
+    with served(large_folder) as address:
+        page = browser.new_page(viewport={"width": 1280, "height": 800})
+        page.goto(address)
+        page.wait_for_function("() => document.getElementById('picture').naturalWidth === 1600")
+        box = page.locator("#stage").bounding_box()
+        assert box["y"] + box["height"] <= 800
+        assert box["width"] / box["height"] == pytest.approx(4 / 3, rel=0.01)
+        page.wait_for_function("() => document.querySelector('#thumbnails img').naturalWidth > 0")
+        assert page.is_visible("#no-hits")
+        assert "No other photo has a keypoint" in page.inner_text("#no-hits")
+
+
+def test_an_empty_collection_says_what_to_do(browser, tmp_path):
+    Collection.create(tmp_path / "all.hn", RECIPE, load_model(RECIPE.model))
+    with served(tmp_path) as address:
+        page = browser.new_page()
+        page.goto(address)
+        page.wait_for_selector("#empty")
+        assert "hiernorm describe PHOTOS -o all.hn" in page.inner_text("#empty")
+        assert not page.is_visible("#stage")
+
+
+def test_an_answer_that_is_not_json_is_shown_as_what_it_is(browser, folder):
+    with served(folder) as address:
+        page = browser.new_page()
+        page.route("**/api/neighbours/**", lambda r: r.fulfill(status=502, body="<html>"))
+        page.goto(address)
+        page.wait_for_selector("#problem:visible")
+        assert "The server answered 502" in page.inner_text("#problem")

@@ -17,8 +17,15 @@ from hiernorm.cli.app import app
 from hiernorm.models import load_model
 from hiernorm.vision import FeatureSettings, describe_photo, detect, estimate_geometry, match_photos
 from hiernorm.vision.drawing import draw_matches, write_picture
-from hiernorm.vision.geometry import epipolar_distances
-from photo_sets import TURN, read_photo, write_photos, write_view
+from hiernorm.vision.evidence import (
+    FALSE_ALARMS,
+    chance_of_agreement,
+    least_inliers,
+    log_false_alarms,
+    weigh_evidence,
+)
+from hiernorm.vision.geometry import TwoViewGeometry, epipolar_distances
+from photo_sets import TURN, write_photos, write_view
 
 RECIPE = FeatureSettings(limit=400)
 
@@ -134,30 +141,63 @@ def test_the_command_prints_inliers_and_draws(pair, tmp_path):
     assert result.exit_code == 0, result.output
     lines = dict(line.split(maxsplit=1) for line in result.output.splitlines())
     assert int(lines["inliers"].split()[0]) >= 60
-    assert set(lines) == {"keypoints", "matches", "inliers", "time", "picture"}
+    assert set(lines) == {"keypoints", "matches", "inliers", "verdict", "time", "picture"}
+    assert lines["verdict"].startswith("match: ")
+    assert "ratio 0.9" in lines["matches"]
     assert cv2.imread(str(out)).shape[0] == 760
     report = json.loads(CliRunner().invoke(app, [*arguments, "--json"]).output)
     assert report["inliers"] == len(report["first"]) == len(report["second"])
     assert report["geometry"] == "homography"
+    assert report["convincing"]
+    assert report["inliers"] > report["needed"] > 4
 
 
 def test_the_command_says_what_is_wrong_with_a_photo(pair, tmp_path):
     broken = tmp_path / "broken.jpg"
     broken.write_bytes(b"no picture")
-    for file, reason in ((broken, "is not a picture"), (tmp_path / "none.jpg", "No such file")):
-        result = CliRunner().invoke(app, ["match", str(pair[0]), str(file)])
-        assert result.exit_code == 1
-        assert reason in result.output
-        assert len(result.output.strip().splitlines()) == 1
+    result = CliRunner().invoke(app, ["match", str(pair[0]), str(broken)])
+    assert result.exit_code == 1
+    assert "is not a picture" in result.output
+    assert len(result.output.strip().splitlines()) == 1
 
 
-def test_unrelated_photos_do_not_agree():
-    model = load_model("hn16")
-    from hiernorm.vision.features import describe_grey
+def test_unrelated_photos_do_not_match_and_the_command_says_why(tmp_path):
+    one, _, other = write_photos(tmp_path)
+    arguments = ["match", str(one), str(other), "--keypoints", "400"]
+    for ratio in ("0.9", "0"):
+        result = CliRunner().invoke(app, [*arguments, "--ratio", ratio])
+        assert result.exit_code == 7
+        assert "verdict     no match: " in result.output
+        assert ("chance explains fewer than" in result.output) or ("too few" in result.output)
+    result = CliRunner().invoke(app, [*arguments, "--json"])
+    assert result.exit_code == 7
+    report = json.loads(result.output)
+    assert not report["convincing"]
+    assert report["reason"]
 
-    one, other = (
-        describe_grey(cv2.cvtColor(read_photo(n), cv2.COLOR_BGR2GRAY), RECIPE, model)
-        for n in ("chelsea", "coffee")
-    )
-    found = match_photos(one, other)
-    assert found.geometry.count < 0.4 * len(found.matches)
+
+@pytest.mark.parametrize("kind", ["homography", "fundamental"])
+def test_random_matches_are_no_evidence(kind):
+    rng = np.random.default_rng(0)
+    for n in (10, 30, 100, 400):
+        for _ in range(5):
+            a, b = rng.uniform(0, 800, (2, n, 2))
+            found = estimate_geometry(a, b, geometry=kind)
+            assert not weigh_evidence(found, a, b, 2.0, (800, 800), (800, 800)).convincing
+
+
+def test_matches_between_the_same_places_count_once():
+    places = np.random.default_rng(0).uniform(0, 800, (9, 2))
+    found = TwoViewGeometry("homography", np.eye(3), np.ones(90, np.bool_))
+    often = np.repeat(places, 10, axis=0)
+    assert weigh_evidence(found, often, often, 2.0, (800, 800)).inliers == 9
+
+
+def test_more_matches_need_more_inliers():
+    chance = chance_of_agreement("fundamental", 2.0, (1600, 1200))
+    needed = [least_inliers("fundamental", n, chance) for n in (8, 20, 100, 500, 2000)]
+    assert needed[0] is None
+    assert needed[1:] == sorted(needed[1:])
+    for n, least in zip((20, 100, 500, 2000), needed[1:], strict=True):
+        assert log_false_alarms("fundamental", n, least, chance) <= np.log(FALSE_ALARMS)
+        assert log_false_alarms("fundamental", n, least - 1, chance) > np.log(FALSE_ALARMS)

@@ -86,7 +86,7 @@ def app(debug: bool) -> None:
 
     Results go to stdout, progress and errors to stderr. Exit codes: 0 done, 1 an error, 2 a wrong
     command line, 3 a damaged database, 4 another process is writing to it, 5 no database there or
-    one of another format version, 6 some photos could not be read.
+    one of another format version, 6 some photos could not be read, 7 the photos do not match.
     """  # noqa: D301
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import click
 
-from hiernorm.cli.options import KEYPOINTS, LONGEST_SIDE, MODEL
+from hiernorm.cli.options import EXISTING, KEYPOINTS, LONGEST_SIDE, MODEL
 from hiernorm.cli.progress import progress_bar
+from hiernorm.extras import check_extra
 from hiernorm.threads import thread_count
 from hiernorm.vision.collection import Collection
 from hiernorm.vision.features import FeatureSettings
@@ -21,7 +22,7 @@ SOME_FAILED = 6
 
 
 @click.command()
-@click.argument("photos", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("photos", nargs=-1, required=True, type=EXISTING)
 @click.option(
     "-o",
     "--out",
@@ -58,6 +59,7 @@ def describe(
     Run it again to describe only new and changed photos. A photo that cannot be read is reported
     and skipped, and the exit code is 6.
     """
+    check_extra("vision", "cv2", "onnxruntime", "pyarrow")
     settings = FeatureSettings(model, detector, keypoints, longest_side)
     with progress_bar("describing", "photos") as progress:
         result = ingest_photos(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import webbrowser
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import click
 
 from hiernorm.cli.options import PATH
-from hiernorm.extras import import_extra
+from hiernorm.extras import check_extra, import_extra
 from hiernorm.vision.collection import Collection
 
 
@@ -26,6 +27,7 @@ def explore(collection: Path, port: int, browser: bool) -> None:
 
     The page is served on this machine only and needs no internet. Press Ctrl-C to stop.
     """
+    check_extra("explore", "cv2", "pyarrow", "starlette", "uvicorn")
     uvicorn = import_extra("uvicorn", "explore")
     server = import_extra("hiernorm.explore.server", "explore")
     explorer = import_extra("hiernorm.explore.explorer", "explore")
@@ -42,4 +44,5 @@ def explore(collection: Path, port: int, browser: bool) -> None:
         if browser:
             webbrowser.open(address)
         config = uvicorn.Config(app, log_level="warning", access_log=False)
-        uvicorn.Server(config).run(sockets=[listener])
+        with contextlib.suppress(KeyboardInterrupt):  # Ctrl-C is how one leaves, not an error
+            uvicorn.Server(config).run(sockets=[listener])

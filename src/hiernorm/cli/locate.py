@@ -8,16 +8,17 @@ from pathlib import Path
 
 import click
 
-from hiernorm.cli.options import JSON, PATH, PICTURE
+from hiernorm.cli.options import EXISTING_FILE, JSON, NO_MATCH, PATH, PICTURE
+from hiernorm.extras import check_extra
 from hiernorm.models import load_model
 from hiernorm.vision.collection import Collection
 from hiernorm.vision.drawing import draw_matches, read_colour, write_picture
 from hiernorm.vision.features import describe_photo
-from hiernorm.vision.place_recognition import CANDIDATES, CONVINCING, NEIGHBOURS, locate
+from hiernorm.vision.place_recognition import CANDIDATES, NEIGHBOURS, locate
 
 
 @click.command(name="locate")
-@click.argument("photo", type=PATH)
+@click.argument("photo", type=EXISTING_FILE)
 @click.option(
     "--in",
     "path",
@@ -45,9 +46,10 @@ def locate_command(
 
     Every descriptor votes for the photos of its exact nearest neighbours. The photos with the most
     votes are verified geometrically. Convincing photos come first, by inliers; the others follow by
-    votes. The picture shows the best photo beside PHOTO. The exit code is 1 if no photo is
-    convincing: fewer than 15 matches agree, or fewer than a quarter of them.
+    votes. A photo is convincing if more matches agree than chance would give. The picture shows the
+    best photo beside PHOTO. The exit code is 7 if no photo is convincing.
     """
+    check_extra("vision", "cv2", "onnxruntime", "pyarrow")
     collection = Collection.open(path)
     model = load_model(collection.settings.model)
     start = time.perf_counter()
@@ -68,6 +70,8 @@ def locate_command(
         {
             "photo": collection.photos[c.photo].name,
             "inliers": c.inliers,
+            "needed": c.match.evidence.needed,
+            "convincing": c.convincing,
             "matches": len(c.match.matches),
             "votes": c.votes,
         }
@@ -84,10 +88,10 @@ def locate_command(
         times = ", ".join(f"{step} {s:.2f} s" for step, s in seconds.items())
         click.echo(f"{len(collection)} photos, {len(collection.ids):,} keypoints; {times}")
         if not convincing:
-            click.echo(
-                f"none is convincing: fewer than {CONVINCING} matches, or a quarter, agree",
-                err=True,
+            reason = (
+                f"of the best, {found[0].match.evidence.reason}" if found else "nothing to compare"
             )
+            click.echo(f"none is convincing: {reason}", err=True)
     if out is not None and found:
         best = found[0]
         pairs, frames = best.match.matches.pairs, collection.keypoints_of(best.photo)[1]
@@ -96,4 +100,4 @@ def locate_command(
         title = f"{collection.photos[best.photo].name}: {best.inliers} of {len(pairs)} agree"
         write_picture(out, draw_matches(photos, points, best.match.geometry.inliers, title))
     if not convincing:
-        raise click.exceptions.Exit(1)
+        raise click.exceptions.Exit(NO_MATCH)

@@ -8,7 +8,17 @@ from pathlib import Path
 
 import click
 
-from hiernorm.cli.options import JSON, KEYPOINTS, LONGEST_SIDE, MODEL, PATH, PICTURE
+from hiernorm.cli.options import (
+    EXISTING_FILE,
+    JSON,
+    KEYPOINTS,
+    LONGEST_SIDE,
+    MODEL,
+    NO_MATCH,
+    PICTURE,
+)
+from hiernorm.extras import check_extra
+from hiernorm.matching import RATIO
 from hiernorm.models import load_model
 from hiernorm.vision.drawing import draw_matches, read_colour, write_picture
 from hiernorm.vision.features import FeatureSettings, describe_photo
@@ -18,8 +28,8 @@ from hiernorm.vision.photo_match import match_photos
 
 
 @click.command()
-@click.argument("first", type=PATH)
-@click.argument("second", type=PATH)
+@click.argument("first", type=EXISTING_FILE)
+@click.argument("second", type=EXISTING_FILE)
 @PICTURE
 @MODEL
 @click.option(
@@ -41,7 +51,13 @@ from hiernorm.vision.photo_match import match_photos
 @click.option(
     "--threshold", default=2.0, show_default=True, help="Maximum error of an inlier in pixels."
 )
-@click.option("--ratio", type=float, help="Threshold of the ratio test [no ratio test].")
+@click.option(
+    "--ratio",
+    default=RATIO,
+    show_default=True,
+    type=click.FloatRange(0, 1),
+    help="Threshold of the ratio test; 0 for no test.",
+)
 @JSON
 def match(
     first: Path,
@@ -53,21 +69,28 @@ def match(
     longest_side: int,
     geometry: str,
     threshold: float,
-    ratio: float | None,
+    ratio: float,
     as_json: bool,
 ) -> None:
-    """Match two photos: describe, find mutual nearest descriptors, verify by MAGSAC, draw."""
+    """Match two photos and say whether they show the same thing.
+
+    Both photos are described. Descriptors that are each other's nearest and pass the ratio test are
+    matched, and the geometry that most of them agree with is estimated by MAGSAC. The photos match
+    if more matches agree than chance would give. The exit code is 7 if they do not.
+    """
+    check_extra("vision", "cv2", "onnxruntime")
     settings = FeatureSettings(model, detector, keypoints, longest_side)
     network = load_model(model)
     start = time.perf_counter()
     one, other = (describe_photo(file, settings, network) for file in (first, second))
     described = time.perf_counter() - start
-    found = match_photos(one, other, ratio=ratio, geometry=geometry, threshold=threshold)
+    found = match_photos(one, other, ratio=ratio or None, geometry=geometry, threshold=threshold)
     pairs, estimate = found.matches.pairs, found.geometry
     points = one.frames.centres[pairs[:, 0]], other.frames.centres[pairs[:, 1]]
     seconds = {"describe": described, **found.seconds}
+    verdict = "match" if found.evidence.convincing else "no match"
     if out is not None:
-        title = f"{estimate.count} of {len(pairs)} matches agree ({estimate.kind})"
+        title = f"{verdict}: {estimate.count} of {len(pairs)} agree ({estimate.kind})"
         photos = read_colour(first), read_colour(second)
         write_picture(out, draw_matches(photos, points, estimate.inliers, title))
     if as_json:
@@ -75,6 +98,9 @@ def match(
             "keypoints": [len(one.frames), len(other.frames)],
             "matches": len(pairs),
             "inliers": estimate.count,
+            "needed": found.evidence.needed,
+            "convincing": found.evidence.convincing,
+            "reason": found.evidence.reason,
             "geometry": estimate.kind,
             "matrix": None if estimate.matrix is None else estimate.matrix.tolist(),
             "seconds": seconds,
@@ -83,10 +109,14 @@ def match(
             "scores": found.matches.scores[estimate.inliers].tolist(),
         }
         click.echo(json.dumps(report))
-        return
-    click.echo(f"keypoints   {len(one.frames)} and {len(other.frames)}")
-    click.echo(f"matches     {len(pairs)} (mutual nearest, exact)")
-    click.echo(f"inliers     {estimate.count} ({estimate.kind}, {threshold:g} px)")
-    click.echo("time        " + ", ".join(f"{name} {s:.2f} s" for name, s in seconds.items()))
-    if out is not None:
-        click.echo(f"picture     {out}")
+    else:
+        tested = f", ratio {ratio:g}" if ratio else ""
+        click.echo(f"keypoints   {len(one.frames)} and {len(other.frames)}")
+        click.echo(f"matches     {len(pairs)} (mutual nearest{tested}, exact)")
+        click.echo(f"inliers     {estimate.count} ({estimate.kind}, {threshold:g} px)")
+        click.echo(f"verdict     {verdict}: {found.evidence.reason}")
+        click.echo("time        " + ", ".join(f"{name} {s:.2f} s" for name, s in seconds.items()))
+        if out is not None:
+            click.echo(f"picture     {out}")
+    if not found.evidence.convincing:
+        raise click.exceptions.Exit(NO_MATCH)

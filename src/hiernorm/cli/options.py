@@ -33,6 +33,10 @@ def former_name(command: click.Command, name: str) -> click.Command:
 
 
 PATH = click.Path(path_type=Path)
+EXISTING = click.Path(exists=True, path_type=Path)
+EXISTING_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+NO_MATCH = 7
+"""Exit code if photos do not match."""
 SOURCES = click.argument("sources", nargs=-1, required=True, type=PATH, metavar="FILE...")
 MAJOR = click.option(
     "--major", type=click.IntRange(min=1), help="K of HN vectors [chosen from the data]."

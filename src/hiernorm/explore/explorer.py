@@ -25,6 +25,9 @@ LONGEST_SIDE = 1600
 """Maximum size of a photo on the page in pixels."""
 MAX_NEIGHBOURS = 100
 CACHED_PHOTOS = 8
+THUMBNAIL_SIDE, CACHED_THUMBNAILS = 160, 1024
+START_KEYPOINTS = 64
+"""Keypoints of a photo among which the page's first one is chosen."""
 
 
 class Explorer:
@@ -40,6 +43,7 @@ class Explorer:
         chosen = ids[np.linspace(0, len(ids) - 1, min(SAMPLE, len(ids))).astype(np.int64)]
         self._sample: Float32Array = collection.database.reconstruct(chosen)
         self._grey = lru_cache(CACHED_PHOTOS)(self._read_grey)
+        self.thumbnail = lru_cache(CACHED_THUMBNAILS)(self._thumbnail)
 
     def overview(self) -> dict[str, Any]:
         """The photos and how they were described."""
@@ -51,6 +55,7 @@ class Explorer:
             "name": self.collection.path.name,
             "model": self.collection.settings.model,
             "entries": len(self.collection.ids),
+            "start": self._start(),
             "photos": [
                 {
                     "number": number,
@@ -62,6 +67,20 @@ class Explorer:
                 for number, photo in enumerate(self.collection.photos)
             ],
         }
+
+    def _start(self) -> dict[str, int] | None:
+        """The keypoint to show first: one of the first photo that another photo shows too."""
+        collection = self.collection
+        if len(collection.ids) == 0:
+            return None
+        number = int(collection.photos_of(collection.ids).min())
+        ids = collection.keypoints_of(number)[0][:START_KEYPOINTS]
+        others = collection.ids[collection.photos_of(collection.ids) != number]
+        best = 0
+        if len(others):
+            rows = collection.database.reconstruct(ids)
+            best = int(collection.database.search(rows, 1, where=others).scores[:, 0].argmax())
+        return {"photo": number, "id": int(ids[best])}
 
     def keypoints(self, number: int) -> dict[str, Any]:
         """Positions, scales and angles of the keypoints of a photo; KeyError for a wrong number."""
@@ -113,6 +132,7 @@ class Explorer:
                     "name": collection.photos[photos[i]].name,
                     "x": float(frames.x[i]),
                     "y": float(frames.y[i]),
+                    "scale": float(frames.sigma[i]),
                     "score": float(scores[i]),
                 }
                 for i in range(len(found))
@@ -150,8 +170,15 @@ class Explorer:
 
     def photo(self, number: int) -> bytes:
         """A photo as JPEG; KeyError if there is no such photo, ValueError if it has changed."""
+        return self._jpeg(number, LONGEST_SIDE)
+
+    def _thumbnail(self, number: int) -> bytes:
+        """A photo as a small JPEG, with the errors of :meth:`photo`."""
+        return self._jpeg(number, THUMBNAIL_SIDE)
+
+    def _jpeg(self, number: int, longest_side: int) -> bytes:
         self._check_content(number)
-        small, _ = reduce_image(read_colour(self.collection.file_of(number)), LONGEST_SIDE)
+        small, _ = reduce_image(read_colour(self.collection.file_of(number)), longest_side)
         return _encode(".jpg", small)
 
     def patch(self, key: int) -> bytes:

@@ -8,6 +8,7 @@ from typing import Any
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
@@ -19,8 +20,12 @@ from hiernorm.explore.explorer import MAX_NEIGHBOURS, Explorer
 HOST = "127.0.0.1"
 PAGE = {
     "/": ("index.html", "text/html"),
+    "/favicon.svg": ("favicon.svg", "image/svg+xml"),
     "/app.js": ("app.js", "text/javascript"),
     "/plot.js": ("plot.js", "text/javascript"),
+    "/results.js": ("results.js", "text/javascript"),
+    "/server.js": ("server.js", "text/javascript"),
+    "/stage.js": ("stage.js", "text/javascript"),
     "/style.css": ("style.css", "text/css"),
 }
 HEADERS = {
@@ -69,6 +74,9 @@ def make_app(explorer: Explorer) -> Starlette:
     async def photo(request: Request) -> Response:
         return await answer(lambda: explorer.photo(request.path_params["number"]), "image/jpeg")
 
+    async def thumbnail(request: Request) -> Response:
+        return await answer(lambda: explorer.thumbnail(request.path_params["number"]), "image/jpeg")
+
     async def patch(request: Request) -> Response:
         return await answer(lambda: explorer.patch(request.path_params["key"]), "image/png")
 
@@ -78,10 +86,24 @@ def make_app(explorer: Explorer) -> Starlette:
         Route("/api/photos/{number:int}/keypoints", keypoints),
         Route("/api/neighbours/{key:int}", neighbours),
         Route("/photos/{number:int}", photo),
+        Route("/thumbnails/{number:int}", thumbnail),
         Route("/patches/{key:int}", patch),
     ]
     trusted = Middleware(TrustedHostMiddleware, allowed_hosts=[HOST, "localhost", "testserver"])
-    return Starlette(routes=routes, middleware=[trusted])
+    handlers = {HTTPException: _refuse, Exception: _report}
+    return Starlette(routes=routes, middleware=[trusted], exception_handlers=handlers)
+
+
+async def _refuse(_: Request, error: Exception) -> Response:
+    """A request that no route answers."""
+    assert isinstance(error, HTTPException)
+    return JSONResponse({"error": error.detail}, error.status_code, HEADERS)
+
+
+async def _report(_: Request, error: Exception) -> Response:
+    """A fault of the server: the page shows its first line, the terminal its traceback."""
+    reason = f"the server failed, {type(error).__name__}: {error}"
+    return JSONResponse({"error": reason}, 500, HEADERS)
 
 
 def _page(name: str, media_type: str) -> Callable[[Request], Any]:

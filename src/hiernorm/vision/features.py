@@ -122,18 +122,23 @@ def _enlarged(frames: Frames, factor: float) -> Frames:
 def reduce_image(image: UInt8Array, longest_side: int) -> tuple[UInt8Array, float]:
     """Reduce an image to ``longest_side``; returns it and the factor back to the full size.
 
+    The image is ``(height, width)`` or ``(height, width, channels)``.
+
     Examples
     --------
     >>> import numpy as np
     >>> small, factor = reduce_image(np.zeros((300, 400), np.uint8), 200)
     >>> small.shape, factor
     ((150, 200), 2.0)
+    >>> reduce_image(np.zeros((300, 400, 3), np.uint8), 200)[0].shape
+    (150, 200, 3)
     """
-    longest = max(image.shape)
+    height, width = image.shape[:2]
+    longest = max(height, width)
     if longest <= longest_side:
         return image, 1.0
     factor = longest / longest_side
-    size = [max(1, round(side / factor)) for side in image.shape[::-1]]
+    size = [max(1, round(side / factor)) for side in (width, height)]
     cv2 = import_extra("cv2", "vision")
     small: UInt8Array = cv2.resize(image, size, interpolation=cv2.INTER_AREA)
     return small, factor

@@ -1,4 +1,4 @@
-"""Matching of two photos: mutual nearest descriptors, verified by one two-view geometry."""
+"""Matching of two photos: mutual nearest descriptors, the ratio test, one two-view geometry."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import time
 from dataclasses import dataclass
 
 from hiernorm._deprecation import renamed_attribute
-from hiernorm.matching import Matches, match_descriptors
+from hiernorm.matching import RATIO, Matches, match_descriptors
+from hiernorm.vision.evidence import Evidence, weigh_evidence
 from hiernorm.vision.features import PhotoFeatures
 from hiernorm.vision.geometry import TwoViewGeometry, estimate_geometry
 
@@ -21,12 +22,15 @@ class PhotoMatch:
         Pairs of keypoints before the geometric verification.
     geometry
         The two-view geometry, and which of the matches are its inliers.
+    evidence
+        Whether more matches agree than chance would give.
     seconds
         Times of ``match`` and ``verify``.
     """
 
     matches: Matches
     geometry: TwoViewGeometry
+    evidence: Evidence
     seconds: dict[str, float]
     agreement = renamed_attribute("agreement", "geometry")
 
@@ -35,7 +39,7 @@ def match_photos(
     first: PhotoFeatures,
     second: PhotoFeatures,
     *,
-    ratio: float | None = None,
+    ratio: float | None = RATIO,
     geometry: str = "auto",
     threshold: float = 2.0,
     threads: int | None = None,
@@ -47,8 +51,7 @@ def match_photos(
     first, second
         As :func:`hiernorm.vision.describe_photo` returns them.
     ratio
-        Threshold of the ratio test. None by default: the geometry removes more wrong matches and
-        loses fewer right ones.
+        Threshold of the ratio test; None for no test.
     geometry, threshold
         As in :func:`hiernorm.vision.geometry.estimate_geometry`.
     threads
@@ -57,11 +60,9 @@ def match_photos(
     start = time.perf_counter()
     matches = match_descriptors(first.descriptors, second.descriptors, ratio=ratio, threads=threads)
     matched = time.perf_counter()
-    estimated = estimate_geometry(
-        first.frames.centres[matches.pairs[:, 0]],
-        second.frames.centres[matches.pairs[:, 1]],
-        geometry=geometry,
-        threshold=threshold,
-    )
+    points = first.frames.centres[matches.pairs[:, 0]], second.frames.centres[matches.pairs[:, 1]]
+    estimated = estimate_geometry(*points, geometry=geometry, threshold=threshold)
+    sizes = (first.width, first.height), (second.width, second.height)
+    evidence = weigh_evidence(estimated, *points, threshold, *sizes)
     seconds = {"match": matched - start, "verify": time.perf_counter() - matched}
-    return PhotoMatch(matches, estimated, seconds)
+    return PhotoMatch(matches, estimated, evidence, seconds)

@@ -16,9 +16,6 @@ NEIGHBOURS = 5
 """Votes per descriptor: its exact nearest neighbours."""
 CANDIDATES = 10
 """Number of photos, by votes, that are verified geometrically."""
-CONVINCING, SHARE = 15, 0.25
-"""Inliers of a photo that shows the place: at least this many, and this share of its matches.
-Among some hundred matches of unrelated photos, about one in six agrees by chance."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +43,7 @@ class Candidate:
     @property
     def convincing(self) -> bool:
         """Whether more matches agree than by chance."""
-        return self.inliers >= max(CONVINCING, SHARE * len(self.match.matches))
+        return self.match.evidence.convincing
 
 
 def locate(

@@ -1,17 +1,15 @@
 // The page: choose a photo, choose a keypoint, see its neighbours and the proof.
 
-import { drawPlot, make } from "./plot.js";
+import { create, shortName, showResults } from "./results.js";
+import { fetchJson } from "./server.js";
+import { Stage } from "./stage.js";
 
 const NEIGHBOURS = 12;
 const byId = (id) => document.getElementById(id);
-const state = { photos: [], photo: 0, keypoints: null, cursor: 0, asked: 0, wanted: 0 };
-
-async function fetchJson(path) {
-  const response = await fetch(path);
-  const content = await response.json();
-  if (!response.ok) throw new Error(content.error ?? response.statusText);
-  return content;
-}
+const state = { photos: [], photo: 0, points: [], cursor: 0, answer: null, asked: 0, wanted: 0 };
+const report = (source) => guarded(() => fetchJson(source));
+const stage = new Stage(byId("stage"), report);
+const matchStage = new Stage(byId("match-stage"), report);
 
 async function guarded(work) {
   try {
@@ -26,179 +24,158 @@ async function guarded(work) {
 async function start() {
   const collection = await fetchJson("api/collection");
   state.photos = collection.photos;
+  document.title = `${collection.name} · hiernorm explore`;
   byId("title").textContent = collection.name;
+  const count = collection.photos.length;
   byId("about").textContent =
-    `${collection.photos.length} photos, ${collection.entries.toLocaleString("en")} keypoints, ` +
-    `model ${collection.model}`;
+    `${count} ${count === 1 ? "photo" : "photos"}, ` +
+    `${collection.entries.toLocaleString("en")} keypoints, model ${collection.model}`;
+  if (count === 0) {
+    byId("empty").replaceChildren("This collection has no photos yet. Add some: ",
+      create("code", {}, `hiernorm describe PHOTOS -o ${collection.name}`));
+    byId("empty").hidden = false;
+    return;
+  }
+  byId("content").hidden = false;
   byId("photos").replaceChildren(...collection.photos.map((photo) =>
     new Option(`${photo.name} (${photo.keypoints})`, photo.number)));
-  if (collection.photos.length) await showPhoto(0);
+  byId("thumbnails").replaceChildren(...collection.photos.map(thumbnailOf));
+  await showPhoto(collection.start?.photo ?? 0, collection.start?.id);
+}
+
+function thumbnailOf(photo) {
+  const image = create("img", { loading: "lazy", alt: "", src: `thumbnails/${photo.number}` });
+  const button = create("button", { type: "button", title: photo.name }, image);
+  button.setAttribute("aria-label", `Photo ${photo.name}`);
+  button.addEventListener("click", () => guarded(() => showPhoto(photo.number)));
+  return button;
 }
 
 async function showPhoto(number, key) {
-  const photo = state.photos[number];
   const wanted = ++state.wanted;
-  const keypoints = await fetchJson(`api/photos/${number}/keypoints`);
+  const { id, x, y, scale } = await fetchJson(`api/photos/${number}/keypoints`);
   if (wanted !== state.wanted) return;  // another photo has been chosen meanwhile
-  Object.assign(state, { photo: number, keypoints, cursor: 0 });
-  if (key !== undefined) state.cursor = Math.max(0, keypoints.id.indexOf(key));
+  const points = id.map((_, i) => ({ id: id[i], x: x[i], y: y[i], scale: scale[i] }));
+  const cursor = key === undefined ? 0 : Math.max(0, id.indexOf(key));
+  Object.assign(state, { photo: number, points, cursor });
   byId("photos").value = number;
-  const picture = byId("picture");
-  picture.width = photo.width;
-  picture.height = photo.height;
-  picture.alt = `Photo ${photo.name}`;
-  picture.onerror = () => guarded(() => fetchJson(`photos/${number}`));
-  picture.src = `photos/${number}`;
-  byId("overlay").setAttribute("viewBox", `-0.5 -0.5 ${photo.width} ${photo.height}`);
-  byId("shown").max = Math.max(50, keypoints.id.length);
+  markThumbnail(number);
+  stage.show(state.photos[number]);
+  byId("own-name").textContent = shortName(state.photos[number].name);
+  byId("shown").max = Math.max(50, points.length);
   drawKeypoints();
+  await search();
+}
+
+function markThumbnail(number) {
+  [...byId("thumbnails").children].forEach((button, i) => {
+    button.setAttribute("aria-current", i === number);
+    // Not scrollIntoView: that would scroll the page too.
+    if (i === number) {
+      const strip = button.parentElement;
+      strip.scrollLeft = button.offsetLeft - (strip.clientWidth - button.offsetWidth) / 2;
+    }
+  });
 }
 
 function shownCount() {
-  return Math.min(Number(byId("shown").value), state.keypoints.id.length);
+  return Math.min(Number(byId("shown").value), state.points.length);
 }
 
 function drawKeypoints() {
-  const { id, x, y, scale } = state.keypoints;
   const count = shownCount();
-  byId("shown-count").textContent = `${count} of ${id.length}`;
-  const circles = [];
-  for (let i = 0; i < id.length; i++) {
-    if (i >= count && i !== state.cursor) continue;
-    circles.push(make("circle", {
-      cx: x[i], cy: y[i], r: 2 * scale[i], "data-id": id[i],
-      ...(i === state.cursor ? { class: "chosen" } : {}),
-    }));
-  }
-  byId("overlay").replaceChildren(...circles);
+  byId("shown-count").textContent = `${count} of ${state.points.length}`;
+  stage.draw(state.points.filter((_, i) => i < count || i === state.cursor),
+    state.points[state.cursor]?.id);
 }
 
-function nearestTo(px, py) {
-  const { x, y } = state.keypoints;
+// The shown keypoint of the least cost; infinite costs are none.
+function leastBy(cost) {
   let best = -1, least = Infinity;
-  for (let i = 0; i < shownCount(); i++) {
-    const distance = (x[i] - px) ** 2 + (y[i] - py) ** 2;
-    if (distance < least) [best, least] = [i, distance];
-  }
+  state.points.slice(0, shownCount()).forEach((point, i) => {
+    if (cost(point) < least) [best, least] = [i, cost(point)];
+  });
   return best;
 }
 
+function nearestTo(px, py) {
+  return leastBy(({ x, y }) => (x - px) ** 2 + (y - py) ** 2);
+}
+
 function moveCursor(dx, dy) {
-  const { x, y } = state.keypoints;
-  let best = -1, least = Infinity;
-  for (let i = 0; i < shownCount(); i++) {
-    const along = (x[i] - x[state.cursor]) * dx + (y[i] - y[state.cursor]) * dy;
-    const across = Math.abs((x[i] - x[state.cursor]) * dy + (y[i] - y[state.cursor]) * dx);
-    const cost = along + 2 * across;
-    if (along > 1 && cost < least) [best, least] = [i, cost];
-  }
+  const from = state.points[state.cursor];
+  const best = leastBy(({ x, y }) => {
+    const along = (x - from.x) * dx + (y - from.y) * dy;
+    const across = Math.abs((x - from.x) * dy + (y - from.y) * dx);
+    return along > 1 ? along + 2 * across : Infinity;
+  });
   if (best >= 0) state.cursor = best;
   drawKeypoints();
 }
 
 async function search() {
-  const key = state.keypoints.id[state.cursor];
-  if (key === undefined) return;
   const asked = ++state.asked;
-  const others = byId("others").checked ? 1 : 0;
-  const answer = await fetchJson(`api/neighbours/${key}?k=${NEIGHBOURS}&others=${others}`);
+  const point = state.points[state.cursor];
+  byId("results").hidden = byId("match").hidden = point === undefined;
+  if (point === undefined) throw new Error("No keypoint was found in this photo: choose another.");
+  const others = byId("others").checked;
+  const path = `api/neighbours/${point.id}?k=${NEIGHBOURS}&others=${others ? 1 : 0}`;
+  const answer = await fetchJson(path);
   if (asked !== state.asked) return;  // a later question has been asked meanwhile
-  showAnswer(answer);
+  state.answer = { ...answer, others };
+  showResults(state.answer, (rank) => { showHit(rank); scrollToMatch(); });
+  showHit(0);
 }
 
-function patchOf(key, alt) {
-  const image = new Image(64, 64);
-  image.src = `patches/${key}`;
-  image.alt = alt;
-  return image;
+// The photo of a hit, beside that of the question.
+function showHit(rank) {
+  const hit = state.answer.hits[rank];
+  byId("match").hidden = hit === undefined;
+  if (hit === undefined) return;
+  matchStage.show(state.photos[hit.photo]);
+  matchStage.draw([hit], hit.id);
+  byId("match-title").textContent = rank === 0 ? "Nearest patch" : `Patch ${rank + 1}`;
+  byId("match-name").textContent = `${shortName(hit.name)}, score ${hit.score.toFixed(3)}`;
+  byId("follow").onclick = () => guarded(() => showPhoto(hit.photo, hit.id));
+  byId("hits").querySelectorAll("button").forEach((button, i) =>
+    button.setAttribute("aria-current", i === rank));
 }
 
-function showAnswer(answer) {
-  byId("results").hidden = false;
-  const own = state.photos[answer.photo].name;
-  const about = document.createElement("span");
-  about.textContent = `keypoint ${answer.query} of ${own}`;
-  byId("question").replaceChildren(patchOf(answer.query, "The patch asked for"), about);
-  byId("hits").replaceChildren(...answer.hits.map((hit) => {
-    const item = document.createElement("li");
-    const button = document.createElement("button");
-    button.type = "button";
-    button.dataset.id = hit.id;
-    button.title = `Show in ${hit.name}`;
-    button.append(patchOf(hit.id, `Patch ${hit.id}`));
-    for (const text of [hit.score.toFixed(4), hit.name.split("/").at(-1)]) {
-      const span = document.createElement("span");
-      span.textContent = text;
-      button.append(span);
-    }
-    button.addEventListener("click", () => guarded(() => showPhoto(hit.photo, hit.id)));
-    item.append(button);
-    return item;
-  }));
-  showProof(answer);
-  drawPlot(byId("plot"), answer);
+// On a phone the photos lie below each other: what was found comes into view.
+function scrollToMatch() {
+  const match = byId("match");
+  const target = match.hidden ? byId("results") : match;
+  const { top, bottom } = target.getBoundingClientRect();
+  if (top < 0 || bottom > window.innerHeight) {
+    const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    target.scrollIntoView({ behavior: calm ? "auto" : "smooth", block: "start" });
+  }
 }
 
-function showProof({ certificate: proof, seconds }) {
-  const number = (value) => value.toLocaleString("en");
-  const bound = proof.skipped_bound === null ? "nothing was skipped"
-    : `nothing skipped can exceed ${proof.skipped_bound.toFixed(6)}`;
-  const kth = proof.kth_score === null ? "there are fewer entries than asked for"
-    : `the last hit scores ${proof.kth_score.toFixed(6)}`;
-  byId("proof").textContent =
-    `${proof.exact ? "Exact" : "Not proved exact"}: ${bound}, ${kth}. ` +
-    `${(seconds * 1e6).toFixed(0)} µs for ${number(proof.entries)} entries.`;
-  const steps = [
-    ["unread: in groups that could not win", Math.max(0, proof.total - proof.scanned)],
-    ["by the major, or not asked for", proof.scanned - proof.sifted],
-    ["by the codes of the minor", proof.sifted - proof.tightened],
-    ["left: scored in full", proof.settled],
-  ];
-  byId("steps").replaceChildren(...steps.map(([name, count]) => {
-    const row = document.createElement("tr");
-    const meter = document.createElement("meter");
-    meter.max = Math.max(1, proof.total);
-    meter.value = count;
-    for (const content of [name, number(count), meter]) {
-      const cell = document.createElement(row.children.length ? "td" : "th");
-      cell.append(content);
-      row.append(cell);
-    }
-    return row;
-  }));
-  byId("digest").textContent = proof.digest;
+async function searchAndShow() {
+  await search();
+  if (matchMedia("(max-width: 60rem)").matches) scrollToMatch();
 }
 
-function placeOf(event) {
-  const box = byId("overlay").getBoundingClientRect();
-  const photo = state.photos[state.photo];
-  return [
-    ((event.clientX - box.left) / box.width) * photo.width - 0.5,
-    ((event.clientY - box.top) / box.height) * photo.height - 0.5,
-  ];
-}
-
+const step = (by) => guarded(() =>
+  showPhoto((state.photo + by + state.photos.length) % state.photos.length));
 byId("photos").addEventListener("change", (event) =>
   guarded(() => showPhoto(Number(event.target.value))));
-byId("previous").addEventListener("click", () =>
-  guarded(() => showPhoto((state.photo + state.photos.length - 1) % state.photos.length)));
-byId("next").addEventListener("click", () =>
-  guarded(() => showPhoto((state.photo + 1) % state.photos.length)));
+byId("previous").addEventListener("click", () => step(-1));
+byId("next").addEventListener("click", () => step(1));
 byId("shown").addEventListener("input", drawKeypoints);
-byId("others").addEventListener("change", () => {
-  if (!byId("results").hidden) guarded(search);
-});
+byId("others").addEventListener("change", () => guarded(search));
 byId("stage").addEventListener("click", (event) => {
-  const found = nearestTo(...placeOf(event));
+  const found = nearestTo(...stage.placeOf(event));
   if (found < 0) return;
   state.cursor = found;
   drawKeypoints();
-  guarded(search);
+  guarded(searchAndShow);
 });
 byId("stage").addEventListener("keydown", (event) => {
   const moves = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
-  if (event.key in moves) moveCursor(...moves[event.key]);
-  else if (event.key === "Enter" || event.key === " ") guarded(search);
+  if (event.key in moves && state.points.length) moveCursor(...moves[event.key]);
+  else if (event.key === "Enter" || event.key === " ") guarded(searchAndShow);
   else return;
   event.preventDefault();
 });

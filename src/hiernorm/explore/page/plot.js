@@ -34,8 +34,8 @@ export function drawPlot(svg, answer) {
   svg.append(make("text", { x: AREA.right, y: 235, "text-anchor": "end" }, "rank"));
   const points = curve.map(([rank, score]) => `${x(rank)},${y(score)}`).join(" ");
   svg.append(make("polyline", { class: "curve", points }));
-  drawLevel(svg, "threshold", certificate.kth_score, y, "had to be reached", -4);
-  drawLevel(svg, "bound", certificate.skipped_bound, y, "no skipped one exceeds", 12);
+  drawLevel(svg, "threshold", certificate.kth_score, y, "last patch shown", -4);
+  drawLevel(svg, "bound", certificate.skipped_bound, y, "all others at most", 12);
   hits.forEach((hit, i) => {
     svg.append(make("circle", { class: "hit", cx: x(i + 1), cy: y(hit.score), r: 3.5 }));
   });
