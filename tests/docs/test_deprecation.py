@@ -89,7 +89,7 @@ def test_former_attributes_and_keywords_give_the_same_values(tmp_path) -> None:
     geometry = vision.TwoViewGeometry("homography", None, np.zeros(3, np.bool_))
     with pytest.warns(DeprecationWarning, match="TwoViewGeometry.geometry is now called kind"):
         assert geometry.geometry == "homography"
-    match = vision.PhotoMatch(None, geometry, {})
+    match = vision.PhotoMatch(None, geometry, {}, None)
     with pytest.warns(DeprecationWarning, match="PhotoMatch.agreement is now called geometry"):
         assert match.agreement is geometry
     settings = vision.FeatureSettings()

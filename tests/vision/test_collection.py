@@ -238,7 +238,7 @@ def candidate(photo: int, votes: int, inliers: int, matches: int) -> Candidate:
     known = Matches(pairs, np.zeros(matches), np.zeros(matches))
     geometry = TwoViewGeometry("fundamental", np.eye(3), agreed)
     evidence = weigh_evidence(geometry, places, places, 2.0, (1600, 1200), (1600, 1200))
-    return Candidate(photo, votes, inliers, PhotoMatch(known, geometry, evidence, {}))
+    return Candidate(photo, votes, inliers, PhotoMatch(known, geometry, {}, evidence))
 
 
 def test_what_chance_agrees_on_does_not_outrank_votes():

@@ -22,16 +22,16 @@ class PhotoMatch:
         Pairs of keypoints before the geometric verification.
     geometry
         The two-view geometry, and which of the matches are its inliers.
-    evidence
-        Whether more matches agree than chance would give.
     seconds
         Times of ``match`` and ``verify``.
+    evidence
+        Whether more matches agree than chance would give.
     """
 
     matches: Matches
     geometry: TwoViewGeometry
-    evidence: Evidence
     seconds: dict[str, float]
+    evidence: Evidence
     agreement = renamed_attribute("agreement", "geometry")
 
 
@@ -65,4 +65,4 @@ def match_photos(
     sizes = (first.width, first.height), (second.width, second.height)
     evidence = weigh_evidence(estimated, *points, threshold, *sizes)
     seconds = {"match": matched - start, "verify": time.perf_counter() - matched}
-    return PhotoMatch(matches, estimated, evidence, seconds)
+    return PhotoMatch(matches, estimated, seconds, evidence)
