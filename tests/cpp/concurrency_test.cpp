@@ -47,7 +47,7 @@ void check_searches_beside_additions(const Collection& asked, EngineKind engine)
                 request.k = kHits;
                 std::vector<Answer> answers;
                 const std::size_t searched = index->search(request, asked.queries.data(),
-                                                           asked.asked(), 1 + t % 2, t, answers);
+                                                           asked.asked(), 1 + t % 2, t, answers).entries;
                 CHECK(expected.match(searched, answers));
                 CHECK(searched >= before);
                 before = searched;
@@ -116,7 +116,7 @@ TEST(additions_from_many_threads_all_arrive) {
     SearchRequest request;
     request.k = 100;
     std::vector<Answer> answers;
-    CHECK_EQUAL(index->search(request, asked.queries.data(), asked.asked(), 2, 0, answers),
+    CHECK_EQUAL(index->search(request, asked.queries.data(), asked.asked(), 2, 0, answers).entries,
                 asked.size());
     const auto rankings = asked.rankings(asked.size());
     for (std::size_t i = 0; i < answers.size(); ++i) {

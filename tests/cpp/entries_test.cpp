@@ -21,7 +21,7 @@ TEST(an_empty_index_answers_with_nothing) {
     const Collection asked = small_collection();
     const auto index = asked.make_index(EngineKind::kCascade, 50, true);
     std::vector<Answer> answers;
-    CHECK_EQUAL(index->search(SearchRequest{}, asked.queries.data(), 2, 1, 0, answers),
+    CHECK_EQUAL(index->search(SearchRequest{}, asked.queries.data(), 2, 1, 0, answers).entries,
                 std::size_t{0});
     CHECK(answers.size() == 2 && answers[0].results.size() == 0);
     CHECK_EQUAL(index->size(), std::size_t{0});
@@ -103,7 +103,7 @@ TEST(what_is_written_is_visible_only_when_published) {
         std::vector<Answer> answers;
         SearchRequest request;
         request.k = 20;
-        CHECK_EQUAL(index->search(request, asked.queries.data(), 3, 1, 0, answers), count);
+        CHECK_EQUAL(index->search(request, asked.queries.data(), 3, 1, 0, answers).entries, count);
         const auto rankings = asked.rankings(count);
         for (std::size_t i = 0; i < 3; ++i)
             CHECK(same_hits(answers[i].results.sorted(), rankings[i], 20));
@@ -176,7 +176,7 @@ TEST(entries_cross_the_boundary_of_chunks) {
                 SearchRequest request;
                 request.k = k;
                 std::vector<Answer> answers;
-                CHECK_EQUAL(index->search(request, asked.queries.data(), 3, 1, 0, answers), size);
+                CHECK_EQUAL(index->search(request, asked.queries.data(), 3, 1, 0, answers).entries, size);
                 for (std::size_t i = 0; i < 3; ++i) {
                     const Context context("k ", k, ", query ", i);
                     CHECK(same_hits(answers[i].results.sorted(), rankings[i], k));
