@@ -27,10 +27,10 @@ from click.testing import CliRunner
 from starlette.testclient import TestClient
 
 from hiernorm.cli.app import app as command_line
-from hiernorm.explore.explorer import Explorer
-from hiernorm.explore.server import PAGE, make_app
 from hiernorm.models import load_model
 from hiernorm.vision.collection import Collection
+from hiernorm.vision.explore.explorer import Explorer
+from hiernorm.vision.explore.server import PAGE, make_app
 from hiernorm.vision.ingest import find_photos, ingest_photos
 from photo_sets import RECIPE, read_photo, write_photos, write_view
 

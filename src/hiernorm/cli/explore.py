@@ -29,8 +29,8 @@ def explore(collection: Path, port: int, browser: bool) -> None:
     """
     check_extra("explore", "cv2", "pyarrow", "starlette", "uvicorn")
     uvicorn = import_extra("uvicorn", "explore")
-    server = import_extra("hiernorm.explore.server", "explore")
-    explorer = import_extra("hiernorm.explore.explorer", "explore")
+    server = import_extra("hiernorm.vision.explore.server", "explore")
+    explorer = import_extra("hiernorm.vision.explore.explorer", "explore")
     app = server.make_app(explorer.Explorer(Collection.open(collection)))
     # Bound here, so that the port is known and free before the address is printed.
     with socket.socket() as listener:

@@ -1,5 +1,1 @@
-"""A local web page that shows a collection of photos (extra ``explore``)."""
-
-from hiernorm._deprecation import rename_module
-
-rename_module("hiernorm.explore.answers", "hiernorm.explore.explorer")
+"""A local page on which a collection of photos is explored: keypoints, neighbours and the proof."""

@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from hiernorm.explore.explorer import MAX_NEIGHBOURS, Explorer
+from hiernorm.vision.explore.explorer import MAX_NEIGHBOURS, Explorer
 
 HOST = "127.0.0.1"
 PAGE = {
@@ -108,7 +108,7 @@ async def _report(_: Request, error: Exception) -> Response:
 
 def _page(name: str, media_type: str) -> Callable[[Request], Any]:
     """A handler for one file of the page, read once."""
-    content = (resources.files("hiernorm.explore") / "page" / name).read_bytes()
+    content = (resources.files("hiernorm.vision.explore") / "page" / name).read_bytes()
 
     async def send(_: Request) -> Response:
         return Response(content, headers=HEADERS, media_type=media_type)
