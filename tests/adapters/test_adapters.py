@@ -178,7 +178,7 @@ def ann_module(monkeypatch):
         package.__path__ = []
         monkeypatch.setitem(sys.modules, name, package)
     monkeypatch.setitem(sys.modules, "ann.base.module", base)
-    file = ROOT / "benchmarks" / "ann_benchmarks" / "hiernorm" / "module.py"
+    file = ROOT / "experiments" / "ann_benchmarks" / "hiernorm" / "module.py"
     spec = importlib.util.spec_from_file_location("ann.hiernorm.module", file)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -210,7 +210,7 @@ def test_the_algorithm_of_ann_benchmarks_is_exact(ann_module, engine, metric):
 
 def test_the_config_of_ann_benchmarks_names_what_exists(ann_module):
     yaml = pytest.importorskip("yaml", reason="needs PyYAML")
-    folder = ROOT / "benchmarks" / "ann_benchmarks" / "hiernorm"
+    folder = ROOT / "experiments" / "ann_benchmarks" / "hiernorm"
     config = yaml.safe_load((folder / "config.yml").read_text(encoding="utf-8"))
     x = random_rows(50, 8)
     for metric, definitions in config["float"].items():

@@ -209,7 +209,7 @@ def test_counted_evaluations_are_those_of_algorithm_1() -> None:
 
 
 def test_options_refuse_what_cannot_be_reproduced(options: Options) -> None:
-    with pytest.raises(ValueError, match="recipe must be one of paper, turned, got 'guess'"):
+    with pytest.raises(ValueError, match="recipe must be one of paper, turned, tuned, got 'guess'"):
         replace(options, recipe="guess")
     with pytest.raises(ValueError, match="two others to test on, got first and first, second"):
         replace(options, train="first")

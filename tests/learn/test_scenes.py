@@ -303,7 +303,7 @@ def test_the_command_tells_what_it_made_as_json(tmp_path):
 
 
 def test_the_example_of_the_documentation_runs(tmp_path, monkeypatch):
-    page = ROOT / "docs" / "patches.md"
+    page = ROOT / "docs" / "guides" / "patches.md"
     example = page.read_text(encoding="utf-8").split("```python\n")[1].split("```")[0]
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}

@@ -12,6 +12,7 @@ import pytest
 
 import hiernorm
 from golden_databases import CASES, describe, make_database, make_rows
+from hiernorm.arrays import as_ids
 from hiernorm.storage.manifest import read_manifest
 from hiernorm.storage.tensors import ALIGNMENT, TensorFile
 from paths import GOLDEN
@@ -53,7 +54,11 @@ def test_a_kept_database_can_be_changed(golden: Path) -> None:
     np.testing.assert_array_equal(db.reconstruct(range(20_000, 20_040)), rows)
 
 
-def test_the_same_entries_written_today_have_the_same_answers(golden: Path, tmp_path: Path) -> None:
+def test_the_same_entries_written_today_have_the_same_answers(
+    golden: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # They have negative ids, which were allowed when they were written and are refused now.
+    monkeypatch.setattr("hiernorm.storage.importer.as_new_ids", as_ids)
     db = make_database(tmp_path / "today", CASES[golden.stem])
     assert describe(db) == _expected(golden)
 
