@@ -276,6 +276,15 @@ def test_impossible_settings_are_refused(changes: dict[str, Any], message: str) 
         TrainingSettings(**{"data": ("x",), **changes})
 
 
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="a setting of glibc")
+def test_freed_memory_is_kept_where_glibc_is_there() -> None:
+    import platform
+
+    code = "from hiernorm.learn.memory import keep_freed_memory; print(keep_freed_memory())"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert said.stdout.strip() == str(platform.libc_ver()[0] == "glibc")
+
+
 def test_files_are_written_whole_or_not_at_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import ctypes
 import sys
 
-MMAP_THRESHOLD, TRIM_THRESHOLD, MMAP_MAX = -3, -1, -4
+TRIM_THRESHOLD, MMAP_MAX = -1, -4
 """Numbers of glibc's settings, from its malloc.h."""
 
-KEPT = 2**31 - 1
+LARGEST = 2**31 - 1
+"""The most bytes that a setting takes: blocks up to it are kept."""
 
 
 def keep_freed_memory() -> bool:
@@ -24,4 +25,4 @@ def keep_freed_memory() -> bool:
         mallopt = ctypes.CDLL(None).mallopt
     except (OSError, AttributeError):
         return False
-    return bool(mallopt(MMAP_MAX, 0) and mallopt(TRIM_THRESHOLD, KEPT))
+    return bool(mallopt(MMAP_MAX, 0) and mallopt(TRIM_THRESHOLD, LARGEST))
