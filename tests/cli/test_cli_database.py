@@ -17,9 +17,6 @@ from hiernorm.storage.lock import WriterLock
 from paths import GOLDEN
 from support import expected_hits
 
-pytest.importorskip("click", reason="needs hiernorm[cli]")
-pytest.importorskip("rich", reason="needs hiernorm[cli]")
-
 from click.testing import CliRunner, Result
 
 from hiernorm.cli.app import app

@@ -214,8 +214,9 @@ def _starts(count: int, batch_size: int, progress: bool) -> Iterator[int]:
     if not progress:
         yield from starts
         return
-    bars = import_extra("hiernorm.cli.progress", extra="vision")
-    with bars.progress_bar("describing patches", unit="patches") as show:
+    from hiernorm.cli.progress import progress_bar  # the library imports no rich before it is used
+
+    with progress_bar("describing patches", unit="patches") as show:
         show(0, count)
         for start in starts:
             yield start
