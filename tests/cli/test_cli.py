@@ -7,11 +7,9 @@ import subprocess
 import sys
 
 import pytest
-
-import hiernorm
-
 from click.testing import CliRunner, Result
 
+import hiernorm
 from hiernorm.cli.app import app
 
 

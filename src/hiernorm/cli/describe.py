@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import click
 
+from hiernorm.cli.exit_codes import SOME_FAILED
 from hiernorm.cli.options import EXISTING, KEYPOINTS, LONGEST_SIDE, MODEL
 from hiernorm.cli.progress import progress_bar
-from hiernorm.extras import check_extra
+from hiernorm.cli.requirements import needs
 from hiernorm.threads import thread_count
 from hiernorm.vision.collection import Collection
 from hiernorm.vision.features import FeatureSettings
 from hiernorm.vision.ingest import find_photos, ingest_photos
 from hiernorm.vision.keypoints import DETECTORS
-
-SOME_FAILED = 6
-"""Exit code if some photos could not be read."""
 
 
 @click.command()
@@ -44,6 +41,7 @@ SOME_FAILED = 6
     "--workers", type=click.IntRange(min=1), help="Number of processes [one per processor]."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the photos by result as JSON.")
+@needs("vision", "cv2", "onnxruntime", "pyarrow")
 def describe(
     photos: tuple[Path, ...],
     out: Path,
@@ -54,12 +52,12 @@ def describe(
     workers: int | None,
     as_json: bool,
 ) -> None:
-    """Describe photos, or all photos of a folder, and add them to a collection.
+    """Describe photos and add them to a collection.
 
-    Run it again to describe only new and changed photos. A photo that cannot be read is reported
-    and skipped, and the exit code is 6.
+    PHOTOS are files, or folders whose photos are all described. Run the command again to describe
+    only new and changed photos. A photo that cannot be read is reported and skipped; the exit code
+    is then 6.
     """
-    check_extra("vision", "cv2", "onnxruntime", "pyarrow")
     settings = FeatureSettings(model, detector, keypoints, longest_side)
     with progress_bar("describing", "photos") as progress:
         result = ingest_photos(
@@ -85,4 +83,4 @@ def describe(
         click.echo(", ".join(f"{count} {word}" for word, count in counts.items()))
         click.echo(f"{out}: {len(collection)} photos, {len(collection.ids):,} keypoints")
     if result.failed:
-        sys.exit(SOME_FAILED)
+        raise click.exceptions.Exit(SOME_FAILED)

@@ -10,8 +10,10 @@ import click
 from rich.progress import MofNCompleteColumn, TaskID
 
 from hiernorm._files import write_atomically
-from hiernorm.cli.options import JSON, parse_share
+from hiernorm.cli.exit_codes import INTERRUPTED
+from hiernorm.cli.options import JSON, SCENE, SHARE
 from hiernorm.cli.progress import make_progress
+from hiernorm.cli.requirements import needs
 from hiernorm.extras import import_extra
 from hiernorm.threads import thread_count
 
@@ -25,7 +27,7 @@ CURVES = "curves.png"
 @click.option(
     "--data",
     multiple=True,
-    metavar="SCENE",
+    type=SCENE,
     help="Train on this scene, a folder or a zip. May be repeated.",
 )
 @click.option(
@@ -46,7 +48,7 @@ CURVES = "curves.png"
     help="Normalisation of the descriptors. l2 gives the plain baseline [hn].",
 )
 @click.option("--major", type=click.IntRange(1, 127), help="K, the size of the major [16].")
-@click.option("--alpha", type=parse_share, help="The minor's share of energy [1/8].")
+@click.option("--alpha", type=SHARE, help="The minor's share of energy [1/8].")
 @click.option(
     "--init",
     multiple=True,
@@ -55,7 +57,9 @@ CURVES = "curves.png"
     "from the mean of several [random weights].",
 )
 @click.option(
-    "--loss", type=click.Choice(["triplet", "hardest", "ranking"]), help="Loss [triplet]."
+    "--loss",
+    type=click.Choice(["triplet", "hardest", "ranking"]),
+    help="Loss function [triplet].",
 )
 @click.option(
     "--least-share",
@@ -69,7 +73,7 @@ CURVES = "curves.png"
     type=click.Choice(["none", "linear", "cosine"]),
     help="Decay of the learning rate to zero [none].",
 )
-@click.option("--batch", type=click.IntRange(min=2), help="Pairs per batch [32].")
+@click.option("--batch", type=click.IntRange(min=2), help="Number of pairs per batch [32].")
 @click.option("--epochs", type=click.IntRange(min=0), help="Maximum epochs [30; 10 for K=8].")
 @click.option(
     "--patience",
@@ -94,7 +98,7 @@ CURVES = "curves.png"
 @click.option(
     "--development",
     multiple=True,
-    metavar="SCENE",
+    type=SCENE,
     help="Select the best epoch by FPR@95 on this scene. May be repeated.",
 )
 @click.option(
@@ -102,7 +106,7 @@ CURVES = "curves.png"
     type=click.IntRange(min=1),
     help="With --augment shifts: maximum shift in pixels of 64 [2].",
 )
-@click.option("--validation", type=parse_share, help="Share of points held out [0.1].")
+@click.option("--validation", type=SHARE, help="Share of points held out [0.1].")
 @click.option(
     "--rotate",
     type=click.Choice(["none", "pca", "lda"]),
@@ -137,10 +141,12 @@ CURVES = "curves.png"
     "--head-learning-rate", type=float, help="Learning rate of the last layer alone [1e-3]."
 )
 @click.option("--seed", type=int, help="Seed of everything random [0].")
-@click.option("--threads", type=click.IntRange(min=1), help="Threads of torch [all processors].")
+@click.option("--threads", type=click.IntRange(min=1), help="Number of threads [all processors].")
 @click.option("--export", is_flag=True, help="Also write the model as ONNX, for deployment.")
 @click.option("--int8", is_flag=True, help="With --export: also write it with weights of 8 bits.")
 @JSON
+@needs("train", "torch", "kornia", "safetensors", "onnx", "onnxruntime")
+@needs("train", "cv2", "matplotlib", "sklearn")
 def train(
     data: tuple[str, ...],
     out: Path,
@@ -186,6 +192,8 @@ def train(
         run = modules["run"].TrainingRun.load(out)
         sets = modules["batches"].load_sets(run.settings)
     else:
+        if not data:
+            raise click.UsageError("name a scene with --data, or continue a run with --resume")
         if state.exists():
             raise click.UsageError(f"{state} exists: --resume that run, or choose another --out")
         settings = modules["settings"].TrainingSettings(data=data, **given)
@@ -199,7 +207,7 @@ def train(
         modules["pictures"].draw_curves(run.history, out / CURVES)
     if not finished:
         click.echo(f"interrupted; `hiernorm train --resume --out {out}` continues", err=True)
-        raise click.exceptions.Exit(130)
+        raise click.exceptions.Exit(INTERRUPTED)
     model = out / modules["train"].MODEL
     if export:
         modules["export"].export_network(modules["checkpoint"].load_network(model), out / "export")
