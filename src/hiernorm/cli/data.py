@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 from rich.progress import DownloadColumn, TextColumn
 
-from hiernorm.cli.options import EXISTING_FOLDER, PATH
+from hiernorm.cli.options import EXISTING_FOLDER, OUTPUT_PATH
 from hiernorm.cli.progress import make_progress
 from hiernorm.cli.requirements import needs
 from hiernorm.learn.scenes.archives import ARCHIVES, Archive
@@ -42,7 +42,7 @@ def data() -> None:
 )
 @click.option(
     "--out",
-    type=PATH,
+    type=OUTPUT_PATH,
     required=True,
     help="Folder to make, or a zip if the name ends in .zip.",
 )

@@ -21,6 +21,7 @@ from hiernorm.cli.options import (
     MAJOR,
     METRIC,
     OUTPUT_FILE,
+    OUTPUT_FOLDER,
     PATH,
     SOURCES,
     former_name,
@@ -83,7 +84,7 @@ def _insert(db: Database, sources: tuple[Path, ...], ids: Int64Array | None, rep
 
 
 @click.command()
-@DATABASE
+@click.argument("database", type=OUTPUT_FOLDER)
 @SOURCES
 @MAJOR
 @ALPHA

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from hiernorm.cli.exit_codes import SOME_FAILED
-from hiernorm.cli.options import EXISTING, KEYPOINTS, LONGEST_SIDE, MODEL
+from hiernorm.cli.options import EXISTING, KEYPOINTS, LONGEST_SIDE, MODEL, OUTPUT_FOLDER
 from hiernorm.cli.progress import progress_bar
 from hiernorm.cli.requirements import needs
 from hiernorm.threads import thread_count
@@ -24,7 +24,7 @@ from hiernorm.vision.keypoints import DETECTORS
     "-o",
     "--out",
     required=True,
-    type=click.Path(file_okay=False, path_type=Path),
+    type=OUTPUT_FOLDER,
     help="Collection to make or extend, such as holiday.hn with its table holiday.parquet.",
 )
 @MODEL

@@ -35,17 +35,17 @@ class Share(click.ParamType):  # type: ignore[type-arg]
             self.fail(f"{value!r} is no number such as 0.125 or 1/8", param, ctx)
 
 
-class OutputFile(click.Path):
-    """The path of a file to write: a folder that does not exist is an error before any work.
+class OutputPath(click.Path):
+    """A path to write to: if the folder around it does not exist, that is an error before any work.
 
     Examples
     --------
-    >>> OutputFile().convert("hits.npz", None, None).name
+    >>> OutputPath(dir_okay=False).convert("hits.npz", None, None).name
     'hits.npz'
     """
 
-    def __init__(self) -> None:
-        super().__init__(dir_okay=False, path_type=Path)
+    def __init__(self, *, file_okay: bool = True, dir_okay: bool = True) -> None:
+        super().__init__(file_okay=file_okay, dir_okay=dir_okay, path_type=Path)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
         """Return the path."""
@@ -81,7 +81,9 @@ EXISTING = click.Path(exists=True, path_type=Path)
 EXISTING_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 EXISTING_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 FILE_OR_STDIN = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
-OUTPUT_FILE = OutputFile()
+OUTPUT_PATH = OutputPath()
+OUTPUT_FILE = OutputPath(dir_okay=False)
+OUTPUT_FOLDER = OutputPath(file_okay=False)
 SHARE = Share()
 SCENE = Scene()
 SOURCES = click.argument("sources", nargs=-1, required=True, type=EXISTING, metavar="FILE...")
