@@ -11,6 +11,7 @@ from hiernorm.cli.exit_codes import SOME_FAILED
 from hiernorm.cli.options import EXISTING, KEYPOINTS, LONGEST_SIDE, MODEL, OUTPUT_FOLDER
 from hiernorm.cli.progress import progress_bar
 from hiernorm.cli.requirements import needs
+from hiernorm.models.model import PROVIDERS
 from hiernorm.threads import thread_count
 from hiernorm.vision.collection import Collection
 from hiernorm.vision.features import FeatureSettings
@@ -38,7 +39,16 @@ from hiernorm.vision.keypoints import DETECTORS
 @KEYPOINTS
 @LONGEST_SIDE
 @click.option(
-    "--workers", type=click.IntRange(min=1), help="Number of processes [one per processor]."
+    "--device",
+    type=click.Choice(list(PROVIDERS)),
+    default="cpu",
+    show_default=True,
+    help="Device of the model. Only cpu is tested by us.",
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(min=1),
+    help="Number of processes [one per processor; one for another device].",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the photos by result as JSON.")
 @needs("vision", "cv2", "onnxruntime", "pyarrow")
@@ -49,6 +59,7 @@ def describe(
     detector: str,
     keypoints: int,
     longest_side: int,
+    device: str,
     workers: int | None,
     as_json: bool,
 ) -> None:
@@ -64,7 +75,8 @@ def describe(
             out,
             find_photos(list(photos)),
             settings,
-            workers=thread_count(workers),
+            workers=thread_count(workers if device == "cpu" else workers or 1),
+            device=device,
             report=progress,
         )
     for name, reason in result.failed.items():

@@ -142,6 +142,12 @@ CURVES = "curves.png"
 )
 @click.option("--seed", type=int, help="Seed of everything random [0].")
 @click.option("--threads", type=click.IntRange(min=1), help="Number of threads [all processors].")
+@click.option(
+    "--device",
+    default="cpu",
+    show_default=True,
+    help="Device of torch: cpu, cuda, cuda:1 and so on, or mps. Only cpu is tested by us.",
+)
 @click.option("--export", is_flag=True, help="Also write the model as ONNX, for deployment.")
 @click.option("--int8", is_flag=True, help="With --export: also write it with weights of 8 bits.")
 @JSON
@@ -152,6 +158,7 @@ def train(
     out: Path,
     resume: bool,
     threads: int | None,
+    device: str,
     export: bool,
     int8: bool,
     as_json: bool,
@@ -162,10 +169,12 @@ def train(
 
     The defaults train HardNet as the paper does. The command writes into --out: state.pth (after
     every epoch and on Ctrl-C), model.safetensors (the best network on points held out), log.jsonl
-    and curves.png.
+    and curves.png. With --device cpu the same options give the same bits. A run may continue on
+    another device.
     """
     torch = import_extra("torch", extra="train")
     torch.set_num_threads(thread_count(threads))
+    import_extra("hiernorm.learn.devices", extra="train").find_device(device)
     modules = {
         name: import_extra(f"hiernorm.learn.{name}", extra="train")
         for name in (
@@ -189,7 +198,7 @@ def train(
     if resume:
         if data or given:
             raise click.UsageError("--resume continues with the run's own settings: give no others")
-        run = modules["run"].TrainingRun.load(out)
+        run = modules["run"].TrainingRun.load(out, device)
         sets = modules["batches"].load_sets(run.settings)
     else:
         if not data:
@@ -198,7 +207,7 @@ def train(
             raise click.UsageError(f"{state} exists: --resume that run, or choose another --out")
         settings = modules["settings"].TrainingSettings(data=data, **given)
         sets = modules["batches"].load_sets(settings)
-        run = modules["run"].TrainingRun.start(settings, sets[0])
+        run = modules["run"].TrainingRun.start(settings, sets[0], device)
     out.mkdir(parents=True, exist_ok=True)
     modules["memory"].keep_freed_memory()
     with _TrainingProgress() as progress:

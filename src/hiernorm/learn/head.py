@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from hiernorm.learn.batches import PatchSet, augment_all
+from hiernorm.learn.devices import device_of
 from hiernorm.learn.network import HNHardNet, PatchNetwork
 from hiernorm.learn.objective import Objective
 from hiernorm.learn.settings import TrainingSettings
@@ -21,7 +22,8 @@ CHUNK = 256
 class _CachedActivations:
     """One variant of the training patches, by one symmetry of the square.
 
-    Activations before the last layer, float16 ``(n, 8192)``, and the teacher's descriptors.
+    Activations before the last layer, float16 ``(n, 8192)``, and the teacher's descriptors. They
+    stay in the memory of the processor: they are too many for that of another device.
     """
 
     activations: Tensor
@@ -44,7 +46,8 @@ def train_head(network: PatchNetwork, train_set: PatchSet, settings: TrainingSet
     """
     if not isinstance(network, HNHardNet):
         raise ValueError(f"head_epochs is for HardNet, got {network.title}")
-    objective = Objective(settings)
+    device = device_of(network)
+    objective = Objective(settings, device)
     network.eval()
     views = [
         _compute_activations(network, train_set, settings, objective, i)
@@ -63,9 +66,14 @@ def train_head(network: PatchNetwork, train_set: PatchSet, settings: TrainingSet
         view = views[epoch % len(views)]
         rows = train_set.draw_rows(settings, epoch, step)
         pair = torch.from_numpy(np.concatenate(rows[: settings.patches_per_row]))
-        descriptors = _describe(network, view.activations[pair]).chunk(settings.patches_per_row)
-        points = torch.from_numpy(train_set.points[rows[0]])
-        taught = None if view.taught is None else view.taught[pair].chunk(settings.patches_per_row)
+        activations = view.activations[pair].to(device)
+        descriptors = _describe(network, activations).chunk(settings.patches_per_row)
+        points = torch.from_numpy(train_set.points[rows[0]]).to(device)
+        taught = (
+            None
+            if view.taught is None
+            else view.taught[pair].to(device).chunk(settings.patches_per_row)
+        )
         loss, _ = objective.combine(descriptors, points, taught)
         optimizer.zero_grad()
         torch.autograd.backward(loss)
@@ -94,8 +102,8 @@ def _compute_activations(
     rng = np.random.default_rng([settings.seed, 2**31, number])
     patches = augment_all(train_set.tensors()[:, 0].numpy(), settings, number, rng)
     for chunk in torch.split(torch.from_numpy(patches)[:, None], CHUNK):
-        ready = chunk.to(torch.float32) / 255
-        activations.append(body(ready).flatten(1).half())
+        ready = chunk.to(device_of(network), torch.float32) / 255
+        activations.append(body(ready).flatten(1).half().cpu())
         if objective.teachers:
-            taught.append(objective.teach(ready))
+            taught.append(objective.teach(ready).cpu())
     return _CachedActivations(torch.cat(activations), torch.cat(taught) if taught else None)
