@@ -12,6 +12,7 @@ from hiernorm.learn.batches import PatchSet, augment_all
 from hiernorm.learn.network import HNHardNet, PatchNetwork
 from hiernorm.learn.objective import Objective
 from hiernorm.learn.settings import TrainingSettings
+from hiernorm.progress import ProgressCallback
 
 CHUNK = 256
 """Patches whose activations are computed at a time."""
@@ -28,7 +29,12 @@ class _CachedActivations:
     taught: Tensor | None
 
 
-def train_head(network: PatchNetwork, train_set: PatchSet, settings: TrainingSettings) -> None:
+def train_head(
+    network: PatchNetwork,
+    train_set: PatchSet,
+    settings: TrainingSettings,
+    progress: ProgressCallback | None = None,
+) -> None:
     """Train the last convolution of the network, in place; the rest keeps its weights.
 
     The last layer has four fifths of the weights and nearly none of the arithmetic, so it can see
@@ -41,19 +47,24 @@ def train_head(network: PatchNetwork, train_set: PatchSet, settings: TrainingSet
         The network with the weights to start from.
     train_set, settings
         The run's patches and settings. Each variant is used in ``settings.head_epochs`` epochs.
+    progress
+        Called after each step, and after each variant whose activations are computed. A variant
+        counts as much as the steps that use it.
     """
     if not isinstance(network, HNHardNet):
         raise ValueError(f"head_epochs is for HardNet, got {network.title}")
     objective = Objective(settings)
     network.eval()
-    views = [
-        _compute_activations(network, train_set, settings, objective, i)
-        for i in range(settings.head_views)
-    ]
+    train_set = train_set.sample(settings.head_patches)
+    steps = train_set.steps(settings.batch, settings.sampling)
+    total = settings.head_epochs * settings.head_views * steps
+    views = []
+    for i in range(settings.head_views):
+        views.append(_compute_activations(network, train_set, settings, objective, i))
+        if progress:
+            progress((i + 1) * settings.head_epochs * steps, 2 * total)
     dropout, convolution = network.features[-3], network.features[-2]
     optimizer = torch.optim.Adam(convolution.parameters(), lr=settings.head_learning_rate)
-    steps = train_set.steps(settings.batch, settings.sampling)
-    total = settings.head_epochs * len(views) * steps
     dropout.train()
     for done in range(total):
         epoch, step = divmod(done, steps)
@@ -70,6 +81,8 @@ def train_head(network: PatchNetwork, train_set: PatchSet, settings: TrainingSet
         optimizer.zero_grad()
         torch.autograd.backward(loss)
         optimizer.step()
+        if progress:
+            progress(total + done + 1, 2 * total)
     network.eval()
 
 
@@ -92,9 +105,9 @@ def _compute_activations(
     body = nn.Sequential(network.input, network.features[:-3])
     activations, taught = [], []
     rng = np.random.default_rng([settings.seed, 2**31, number])
-    patches = augment_all(train_set.tensors()[:, 0].numpy(), settings, number, rng)
-    for chunk in torch.split(torch.from_numpy(patches)[:, None], CHUNK):
-        ready = chunk.to(torch.float32) / 255
+    for chunk in torch.split(train_set.tensors()[:, 0], CHUNK):
+        changed = augment_all(chunk.numpy(), settings, number, rng)
+        ready = torch.from_numpy(changed)[:, None].to(torch.float32) / 255
         activations.append(body(ready).flatten(1).half())
         if objective.teachers:
             taught.append(objective.teach(ready))

@@ -17,6 +17,7 @@ from hiernorm.learn.head import train_head
 from hiernorm.learn.network import PatchNetwork, make_network
 from hiernorm.learn.rotate import rotate_network
 from hiernorm.learn.settings import TrainingSettings
+from hiernorm.progress import ProgressCallback
 
 STATE = "state.pth"
 ROTATION_PATCHES = 30_000
@@ -51,8 +52,16 @@ class TrainingRun:
     history: list[dict[str, Any]] = field(default_factory=list)
 
     @classmethod
-    def start(cls, settings: TrainingSettings, train_set: PatchSet) -> TrainingRun:
-        """Start a run: load or draw weights, rotate them and train the head if asked to."""
+    def start(
+        cls,
+        settings: TrainingSettings,
+        train_set: PatchSet,
+        progress: ProgressCallback | None = None,
+    ) -> TrainingRun:
+        """Start a run: load or draw weights, rotate them and train the head if asked to.
+
+        The training of the head calls ``progress``.
+        """
         torch.manual_seed(settings.seed)
         network = make_network(settings.architecture, settings.major, settings.alpha, settings.norm)
         if settings.init:
@@ -60,9 +69,10 @@ class TrainingRun:
         else:
             _initialize(network)
         if settings.rotate != "none":
-            rotate_network(network, *train_set.sample(ROTATION_PATCHES), settings.rotate)
+            sample = train_set.sample(ROTATION_PATCHES)
+            rotate_network(network, sample.tensors(), sample.points, settings.rotate)
         if settings.head_epochs:
-            train_head(network, train_set, settings)
+            train_head(network, train_set, settings, progress)
         return cls(settings, network, _make_optimizer(settings, network))
 
     @classmethod
