@@ -46,7 +46,7 @@ SHELL_WORDS = {
         "wait longer with --deadline, or take a partial answer with --allow-partial"
     ),
     "give local=, for copies on the nodes": "give --local, for copies on the nodes",
-    "least_share": "--least-share",
+    "spread_weight": "--spread-weight",
     "places_per_batch": "--places-per-batch",
     "major_weight": "--major-weight",
     "distill_weight": "--distill-weight",

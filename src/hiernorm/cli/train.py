@@ -12,7 +12,7 @@ from rich.progress import MofNCompleteColumn, TaskID
 from hiernorm._files import write_atomically
 from hiernorm.cli.exit_codes import INTERRUPTED
 from hiernorm.cli.options import JSON, SCENE, SHARE
-from hiernorm.cli.progress import make_progress
+from hiernorm.cli.progress import make_progress, progress_bar
 from hiernorm.cli.requirements import needs
 from hiernorm.extras import import_extra
 from hiernorm.threads import thread_count
@@ -56,17 +56,9 @@ CURVES = "curves.png"
     help="Start from a file, a model of the package, 'liberty' or 'hardnet++'. Repeat it to start "
     "from the mean of several [random weights].",
 )
-@click.option(
-    "--loss",
-    type=click.Choice(["triplet", "hardest", "ranking"]),
-    help="Loss function [triplet].",
-)
-@click.option(
-    "--least-share",
-    type=float,
-    help="The ranking loss ignores shares of nearer negatives below this [0.03].",
-)
-@click.option("--margin", type=float, help="Margin of the triplet and hardest losses [1.0].")
+@click.option("--loss", type=click.Choice(["triplet", "hardest"]), help="Loss function [triplet].")
+@click.option("--fpr-weight", type=float, help="Weight of the logarithm of FPR@95 [0].")
+@click.option("--margin", type=float, help="Margin of the loss [1.0].")
 @click.option("--learning-rate", type=float, help="Learning rate of Adam [1e-4].")
 @click.option(
     "--decay",
@@ -113,6 +105,7 @@ CURVES = "curves.png"
     help="Rotate the last layer before training [none].",
 )
 @click.option("--major-weight", type=float, help="Weight of the same loss on the major alone [0].")
+@click.option("--spread-weight", type=float, help="Weight of the spread of the majors [0].")
 @click.option("--second-order-weight", type=float, help="Weight of SOSNet's regularisation [0].")
 @click.option(
     "--teacher",
@@ -136,6 +129,12 @@ CURVES = "curves.png"
     "--head-views",
     type=click.IntRange(1, 8),
     help="Variants of each patch in the training of the last layer [4].",
+)
+@click.option(
+    "--head-patches",
+    type=click.IntRange(min=2),
+    help="Maximum patches in the training of the last layer; 100,000 take 1.6 GB per variant "
+    "[100000].",
 )
 @click.option(
     "--head-learning-rate", type=float, help="Learning rate of the last layer alone [1e-3]."
@@ -207,7 +206,8 @@ def train(
             raise click.UsageError(f"{state} exists: --resume that run, or choose another --out")
         settings = modules["settings"].TrainingSettings(data=data, **given)
         sets = modules["batches"].load_sets(settings)
-        run = modules["run"].TrainingRun.start(settings, sets[0], device)
+        with progress_bar("last layer", "steps") as report:
+            run = modules["run"].TrainingRun.start(settings, sets[0], report, device)
     out.mkdir(parents=True, exist_ok=True)
     modules["memory"].keep_freed_memory()
     with _TrainingProgress() as progress:
@@ -221,7 +221,9 @@ def train(
     if export:
         modules["export"].export_network(modules["checkpoint"].load_network(model), out / "export")
     if int8:
-        patches = sets[0].sample(modules["quantization"].CALIBRATION_PATCHES)[0][:, 0].numpy()
+        patches = (
+            sets[0].sample(modules["quantization"].CALIBRATION_PATCHES).tensors()[:, 0].numpy()
+        )
         content = (out / "export.onnx").read_bytes()
         quantized = modules["quantization"].quantize_onnx(content, patches)
         write_atomically(out / "export-int8.onnx", quantized)

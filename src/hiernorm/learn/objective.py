@@ -14,8 +14,9 @@ from hiernorm.learn.losses import (
     compare_hardest,
     compare_random,
     distillation_loss,
-    ranking_loss,
+    fpr_loss,
     second_order_loss,
+    spread_loss,
 )
 from hiernorm.learn.network import PatchNetwork
 from hiernorm.learn.plain import load_plain
@@ -61,8 +62,10 @@ class Objective:
         settings = self._settings
         compared = self._compare(descriptors, points)
         loss = self._judge(descriptors, points, compared)
+        majors = [functional.normalize(d[:, : settings.major]) for d in descriptors]
+        if settings.spread_weight:
+            loss = loss + settings.spread_weight * spread_loss(majors[0], majors[1], points)
         if settings.major_weight:
-            majors = [functional.normalize(d[:, : settings.major]) for d in descriptors]
             on_major = self._judge(majors, points, self._compare(majors, points))
             loss = loss + settings.major_weight * on_major
         if taught is not None:
@@ -75,9 +78,11 @@ class Objective:
         return loss, compared
 
     def _judge(self, descriptors: Sequence[Tensor], points: Tensor, compared: Distances) -> Tensor:
-        if self._settings.loss == "ranking":
-            return ranking_loss(descriptors[0], descriptors[1], points, self._settings.least_share)
-        return compared.margin_loss(self._settings.margin)
+        loss = compared.margin_loss(self._settings.margin)
+        if self._settings.fpr_weight:
+            rate = fpr_loss(descriptors[0], descriptors[1], points)
+            loss = loss + self._settings.fpr_weight * rate
+        return loss
 
     def _compare(self, descriptors: Sequence[Tensor], points: Tensor) -> Distances:
         if self._settings.loss == "triplet":

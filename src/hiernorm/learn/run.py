@@ -18,6 +18,7 @@ from hiernorm.learn.head import train_head
 from hiernorm.learn.network import PatchNetwork, make_network
 from hiernorm.learn.rotate import rotate_network
 from hiernorm.learn.settings import TrainingSettings
+from hiernorm.progress import ProgressCallback
 
 STATE = "state.pth"
 ROTATION_PATCHES = 30_000
@@ -53,12 +54,16 @@ class TrainingRun:
 
     @classmethod
     def start(
-        cls, settings: TrainingSettings, train_set: PatchSet, device: str = "cpu"
+        cls,
+        settings: TrainingSettings,
+        train_set: PatchSet,
+        progress: ProgressCallback | None = None,
+        device: str = "cpu",
     ) -> TrainingRun:
         """Start a run: load or draw weights, rotate them and train the head if asked to.
 
-        Every device starts from the same weights; see :func:`hiernorm.learn.devices.find_device`
-        for their names.
+        The training of the head calls ``progress``. Every device starts from the same weights; see
+        :func:`hiernorm.learn.devices.find_device` for their names.
         """
         place = find_device(device)
         torch.manual_seed(settings.seed)
@@ -68,10 +73,11 @@ class TrainingRun:
         else:
             _initialize(network)
         if settings.rotate != "none":
-            rotate_network(network, *train_set.sample(ROTATION_PATCHES), settings.rotate)
+            sample = train_set.sample(ROTATION_PATCHES)
+            rotate_network(network, sample.tensors(), sample.points, settings.rotate)
         network.to(place)
         if settings.head_epochs:
-            train_head(network, train_set, settings)
+            train_head(network, train_set, settings, progress)
         return cls(settings, network, _make_optimizer(settings, network))
 
     @classmethod
