@@ -197,7 +197,7 @@ except ImportError as error:
 
 def test_a_device_that_is_not_here_is_an_error_before_any_work(tmp_path, monkeypatch):
     monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: ["CPUExecutionProvider"])
-    with pytest.raises(ValueError, match="no device 'mps' for onnxruntime: this build .* has cpu"):
+    with pytest.raises(ValueError, match=r"no device 'mps' for onnxruntime: .* has cpu"):
         hiernorm.load_model("hn8", device="mps")
     with pytest.raises(ValueError, match="device must be one of cpu, cuda, mps, got 'gpu'"):
         hiernorm.load_model("hn8", device="gpu")
