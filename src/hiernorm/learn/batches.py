@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 import torch
@@ -23,6 +23,10 @@ class Batch:
     positive: Tensor
     negative: Tensor
     points: Tensor
+
+    def to(self, device: torch.device) -> Batch:
+        """Return the batch on a device."""
+        return Batch(*(getattr(self, field.name).to(device) for field in fields(self)))
 
 
 class PatchSet:

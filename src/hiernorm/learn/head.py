@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from hiernorm.learn.batches import PatchSet, augment_all
+from hiernorm.learn.devices import device_of
 from hiernorm.learn.network import HNHardNet, PatchNetwork
 from hiernorm.learn.objective import Objective
 from hiernorm.learn.settings import TrainingSettings
@@ -22,7 +23,8 @@ CHUNK = 256
 class _CachedActivations:
     """One variant of the training patches, by one symmetry of the square.
 
-    Activations before the last layer, float16 ``(n, 8192)``, and the teacher's descriptors.
+    Activations before the last layer, float16 ``(n, 8192)``, and the teacher's descriptors. They
+    stay in the memory of the processor: they are too many for that of another device.
     """
 
     activations: Tensor
@@ -53,7 +55,8 @@ def train_head(
     """
     if not isinstance(network, HNHardNet):
         raise ValueError(f"head_epochs is for HardNet, got {network.title}")
-    objective = Objective(settings)
+    device = device_of(network)
+    objective = Objective(settings, device)
     network.eval()
     train_set = train_set.sample(settings.head_patches)
     steps = train_set.steps(settings.batch, settings.sampling)
@@ -74,9 +77,14 @@ def train_head(
         view = views[epoch % len(views)]
         rows = train_set.draw_rows(settings, epoch, step)
         pair = torch.from_numpy(np.concatenate(rows[: settings.patches_per_row]))
-        descriptors = _describe(network, view.activations[pair]).chunk(settings.patches_per_row)
-        points = torch.from_numpy(train_set.points[rows[0]])
-        taught = None if view.taught is None else view.taught[pair].chunk(settings.patches_per_row)
+        activations = view.activations[pair].to(device)
+        descriptors = _describe(network, activations).chunk(settings.patches_per_row)
+        points = torch.from_numpy(train_set.points[rows[0]]).to(device)
+        taught = (
+            None
+            if view.taught is None
+            else view.taught[pair].to(device).chunk(settings.patches_per_row)
+        )
         loss, _ = objective.combine(descriptors, points, taught)
         optimizer.zero_grad()
         torch.autograd.backward(loss)
@@ -107,8 +115,8 @@ def _compute_activations(
     rng = np.random.default_rng([settings.seed, 2**31, number])
     for chunk in torch.split(train_set.tensors()[:, 0], CHUNK):
         changed = augment_all(chunk.numpy(), settings, number, rng)
-        ready = torch.from_numpy(changed)[:, None].to(torch.float32) / 255
-        activations.append(body(ready).flatten(1).half())
+        ready = torch.from_numpy(changed)[:, None].to(device_of(network), torch.float32) / 255
+        activations.append(body(ready).flatten(1).half().cpu())
         if objective.teachers:
-            taught.append(objective.teach(ready))
+            taught.append(objective.teach(ready).cpu())
     return _CachedActivations(torch.cat(activations), torch.cat(taught) if taught else None)

@@ -30,11 +30,14 @@ class Objective:
     ----------
     settings
         Settings of the run. The teachers that they name are loaded.
+    device
+        Device of the teachers.
     """
 
-    def __init__(self, settings: TrainingSettings) -> None:
+    def __init__(self, settings: TrainingSettings, device: torch.device | str = "cpu") -> None:
         self._settings = settings
-        self.teachers = [load_plain(path) for path in settings.teacher if settings.distill_weight]
+        named = settings.teacher if settings.distill_weight else ()
+        self.teachers = [load_plain(path).to(device) for path in named]
 
     def __call__(self, network: PatchNetwork, batch: Batch) -> tuple[Tensor, Distances]:
         """Return the loss of a batch, and the distances behind it."""
