@@ -7,7 +7,7 @@ are the same.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,8 @@ METRICS: dict[int, Metric] = {METRIC_INNER_PRODUCT: "ip", METRIC_L2: "l2"}
 MISSING = np.finfo(np.float32).max
 """The distance that FAISS returns if there are fewer than k entries; minus it is the score."""
 LARGEST = np.finfo(np.float64).max
+
+_Array = TypeVar("_Array", bound=npt.NDArray[Any])
 
 
 class Index:
@@ -284,7 +286,7 @@ class Index:
         return labels
 
 
-def _into(name: str, out: Any, values: Any) -> Any:
+def _into(name: str, out: _Array | None, values: _Array) -> _Array:
     """``values``, written to ``out`` if the caller gave one."""
     if out is None:
         return values

@@ -43,7 +43,7 @@ class IndexIDMap(Index):
                 "an IndexHN has add_with_ids itself"
             )
         if index.ntotal:
-            raise ArgumentError(f"index must be empty on input, it has {index.ntotal} entries")
+            raise RuntimeError(f"index must be empty on input, it has {index.ntotal} entries")
         self.index = index
         self.d = index.d
         self.metric_type = index.metric_type

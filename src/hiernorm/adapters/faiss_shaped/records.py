@@ -149,14 +149,14 @@ class _Reader:
 
     def array(self, kind: str, count: int) -> AnyArray:
         """``count`` values, which must be announced; a copy, so that it is aligned."""
-        (announced,) = COUNT.unpack(self.take(COUNT.size))
+        (announced,) = COUNT.unpack(self.take(COUNT.size).data)
         if announced != count:
             raise ValueError(f"{count} values are expected, {announced} are announced")
         return np.array(self.take(np.dtype(kind).itemsize * count)).view(kind)
 
     def header(self) -> tuple[int, int, int]:
         """Dimensions, entries and metric."""
-        d, entries, _, _, _, metric = HEADER.unpack(self.take(HEADER.size))
+        d, entries, _, _, _, metric = HEADER.unpack(self.take(HEADER.size).data)
         if metric not in METRICS:
             raise ValueError(f"its metric is {metric}, not 0 (inner product) or 1 (L2)")
         if d < 2 or entries < 0:
@@ -194,7 +194,7 @@ class _Reader:
         end = self.at
         if end == len(self.data):
             return None
-        letters, length, crc = NOTE.unpack(self.take(NOTE.size))
+        letters, length, crc = NOTE.unpack(self.take(NOTE.size).data)
         text = self.take(length)
         if letters != NOTE_LETTERS or self.at != len(self.data):
             raise ValueError(f"it has {len(self.data) - end} bytes too many")

@@ -112,7 +112,8 @@ class IDSelectorBitmap(IDSelector):
         if not inside.any():
             return inside
         known = np.where(inside, ids, 0)
-        return inside & (self.bitmap[known >> 3] >> (known & 7) & 1).astype(np.bool_)
+        bits: BoolArray = (self.bitmap[known >> 3] >> (known & 7) & 1).astype(np.bool_)
+        return inside & bits
 
 
 class IDSelectorNot(IDSelector):
