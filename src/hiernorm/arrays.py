@@ -50,7 +50,8 @@ def as_ids(ids: npt.ArrayLike, count: int | None = None) -> Int64Array:
     if array.size == 0:
         array = array.astype(np.int64)
     if array.dtype.kind not in "iu":
-        raise TypeError(f"ids must be integers (int64 is used), got dtype {array.dtype}")
+        hint = ": see string_keys=True" if array.dtype.kind in "UTO" else ""
+        raise TypeError(f"ids must be integers (int64 is used), got dtype {array.dtype}{hint}")
     if array.ndim != 1:
         raise ValueError(f"ids must have shape (n,), got {array.shape}")
     if count is not None and len(array) != count:

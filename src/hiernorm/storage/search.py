@@ -12,6 +12,7 @@ from hiernorm.certificate import Certificate
 from hiernorm.filters import Where
 from hiernorm.hits import Hits, RangeHits
 from hiernorm.settings import EXACT
+from hiernorm.storage.payload import payload_reader
 from hiernorm.storage.selection import select
 from hiernorm.storage.state import State
 
@@ -47,7 +48,8 @@ def search_state(
         known_scores,
     )
     metric = state.manifest.parameters.metric
-    return Hits(ids, scores, work, skipped_bound, sum(allowed), digest, metric)
+    payload = payload_reader(state)
+    return Hits(ids, scores, work, skipped_bound, sum(allowed), digest, metric, payload)
 
 
 def search_exhaustively(
@@ -78,7 +80,8 @@ def search_range(
     )
     kth_score = np.full(len(queries), threshold)
     certificate = Certificate(sum(allowed), work, kth_score, skipped_bound, digest)
-    return RangeHits(offsets, ids, scores, certificate, state.manifest.parameters.metric)
+    metric = state.manifest.parameters.metric
+    return RangeHits(offsets, ids, scores, certificate, metric, payload_reader(state))
 
 
 def _filter(state: State, where: Where | None) -> tuple[list[UInt8Array | None], list[int]]:
