@@ -108,6 +108,19 @@ def agree(known: Sequence[Column], table: Any) -> tuple[tuple[Column, ...], Any]
     return tuple(types.values()), arrow.table(arrays, names=table.column_names)
 
 
+def complete(columns: Sequence[Column], table: Any, length: int) -> Any:
+    """The table with exactly these columns; null where it has none."""
+    arrow = import_extra("pyarrow", extra=EXTRA)
+    there = [] if table is None else table.column_names
+    return arrow.table(
+        [
+            table.column(c.name) if c.name in there else arrow.nulls(length, c.arrow_type)
+            for c in columns
+        ],
+        names=[column.name for column in columns],
+    )
+
+
 def _convert(column: Column, values: Any) -> Any:
     """The values in the type of the column; TypeError if one of them would change."""
     arrow = import_extra("pyarrow", extra=EXTRA)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from hiernorm.extras import import_extra
 from hiernorm.payload import EXTRA
-from hiernorm.payload.tables import as_table
+from hiernorm.payload.columns import Column, agree, complete
+from hiernorm.payload.tables import as_table, check_rows
 
 BATCH = 8192
 """Rows of a Parquet file that are read at a time."""
@@ -57,6 +58,30 @@ class PayloadFeed:
         total = self._given + sum(len(piece) for piece in (*self._left, *self._pieces))
         if total != count:
             raise ValueError(f"{count} vectors need {count} rows of payload, got {total}")
+
+
+def read_table(payload: Any, count: int) -> Any:
+    """All of a payload of ``count`` vectors as one Arrow table."""
+    feed = PayloadFeed(payload)
+    table = feed.take(count)
+    feed.finish(count)
+    return table
+
+
+def join_tables(pieces: Sequence[tuple[int, Any]]) -> Any:
+    """One Arrow table of pieces, each a number of rows and a payload; null where that is None."""
+    arrow = import_extra("pyarrow", extra=EXTRA)
+    columns: tuple[Column, ...] = ()
+    tables = []
+    for count, payload in pieces:
+        if payload is not None:
+            table = as_table(payload)
+            check_rows(table, count)
+            columns, table = agree(columns, table)
+            tables.append((count, table))
+        else:
+            tables.append((count, None))
+    return arrow.concat_tables([complete(columns, table, count) for count, table in tables])
 
 
 def _read_parquet(path: Path) -> Iterator[Any]:

@@ -16,6 +16,8 @@ import numpy as np
 from hiernorm.array_types import Int64Array
 
 HASH_BYTES = 8
+ABSENT = -1
+"""The id of a key that no entry has."""
 
 
 def id_of_key(key: str) -> int:
@@ -69,3 +71,29 @@ def as_keys(values: Any) -> list[str]:
         if not key:
             raise ValueError("a key is the empty string: give every entry a name")
     return listed
+
+
+def as_new_keys(ids: Any, count: int, container: str) -> list[str]:
+    """The keys of ``count`` new entries."""
+    if ids is None or (count and not are_keys(ids)):
+        raise TypeError(
+            f"this {container} has string keys: give ids, a string for every vector, such as "
+            "ids=['doc-1', 'doc-2']"
+        )
+    keys = as_keys(ids)
+    if len(keys) != count:
+        raise ValueError(f"{count} vectors need {count} ids, got {len(keys)}")
+    return keys
+
+
+def refuse_collision(key: str, other: str) -> None:
+    """Raise ValueError unless two keys with one id are the same."""
+    if key != other:
+        raise ValueError(f"keys {key!r} and {other!r} have the same id by chance: rename one")
+
+
+def refuse_equal_ids(ids: Int64Array, keys: Sequence[str]) -> None:
+    """Raise ValueError if two different ``keys`` have one id; ``(n,)`` each."""
+    order = np.argsort(ids, kind="stable")
+    for at in np.flatnonzero(ids[order[1:]] == ids[order[:-1]]).tolist():
+        refuse_collision(keys[order[at]], keys[order[at + 1]])

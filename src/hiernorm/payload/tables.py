@@ -6,8 +6,10 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from hiernorm.array_types import Int64Array
 from hiernorm.extras import import_extra
-from hiernorm.payload import EXTRA, ID
+from hiernorm.payload import EXTRA, ID, KEY
+from hiernorm.payload.columns import Column
 
 KINDS = "an Arrow table, a pandas or polars frame, a dict of columns or a list of dicts"
 
@@ -48,6 +50,37 @@ def check_rows(table: Any, count: int) -> None:
     """Raise ValueError unless the table has ``count`` rows."""
     if len(table) != count:
         raise ValueError(f"{count} vectors need {count} rows of payload, got {len(table)}")
+
+
+def named_columns(columns: Sequence[Column], names: Sequence[str] | None) -> list[Column]:
+    """The columns with these names, all without; ValueError for a name that none has."""
+    if names is None:
+        return list(columns)
+    known = {column.name: column for column in columns}
+    for name in names:
+        if name not in known:
+            there = ", ".join(known) or "none"
+            raise ValueError(f"there is no column {name!r}; columns are {there}")
+    return [known[name] for name in names]
+
+
+def with_ids(table: Any, ids: Int64Array) -> Any:
+    """The table with the column ``id`` in front; None has no other column."""
+    arrow = import_extra("pyarrow", extra=EXTRA)
+    if table is None or not table.column_names:
+        return arrow.table({ID: ids})
+    return table.add_column(0, ID, arrow.array(ids))
+
+
+def add_keys(table: Any, keys: list[str]) -> Any:
+    """The table with the string keys in front; None has no other column."""
+    arrow = import_extra("pyarrow", extra=EXTRA)
+    values = arrow.array(keys, arrow.large_string())
+    if table is None:
+        return arrow.table({KEY: values})
+    if KEY in table.column_names:
+        raise ValueError(f"payload column {KEY!r}: that is the name of the string key; rename it")
+    return table.add_column(0, KEY, values)
 
 
 def _checked(table: Any) -> Any:

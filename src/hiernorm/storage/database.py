@@ -19,12 +19,12 @@ from hiernorm.certificate import digest_in_order
 from hiernorm.filters import Where
 from hiernorm.hits import Hits, RangeHits
 from hiernorm.index import MAX_HITS
-from hiernorm.payload import KEY
+from hiernorm.payload.answers import holds_key, keys_of, table_of, visible_columns
 from hiernorm.progress import ProgressCallback
 from hiernorm.settings import EXACT, Metric
 from hiernorm.storage.exporter import export_entries
 from hiernorm.storage.integrity import find_damage
-from hiernorm.storage.payload import ABSENT, StatePayload, with_ids
+from hiernorm.storage.payload import StatePayload
 from hiernorm.storage.search import search_exhaustively, search_range, search_state
 from hiernorm.storage.selection import Selection, select
 from hiernorm.storage.state import State, open_state
@@ -195,15 +195,13 @@ class Database:
     @property
     def keys(self) -> list[str]:
         """The string keys of all entries, in the order of :attr:`ids`."""
-        if not self.string_keys:
-            raise AttributeError("entries have ids and no string keys: see string_keys=True")
-        return self._payload.keys_of(self.ids)
+        keys: list[str] = keys_of(self._payload, self.ids).tolist()
+        return keys
 
     @property
     def columns(self) -> dict[str, str]:
         """The payload columns: name to type, such as ``int64``, ``string`` or ``date``."""
-        hidden = {KEY} if self.string_keys else set()
-        return {c.name: c.type for c in self._payload.columns if c.name not in hidden}
+        return visible_columns(self._payload)
 
     @property
     def _payload(self) -> StatePayload:
@@ -229,10 +227,7 @@ class Database:
 
     def __contains__(self, id: object) -> bool:
         if isinstance(id, str):
-            if not self.string_keys:
-                return False
-            ids = self._payload.ids_of(id, ignore_missing=True)
-            return bool((ids != ABSENT).all())
+            return holds_key(self._payload, id)
         return is_id(id) and bool(self._state.holds(as_ids(id))[0])
 
     def __repr__(self) -> str:
@@ -483,10 +478,7 @@ class Database:
         """
         payload = self._payload
         wanted = self.ids if ids is None else payload.ids_of(ids)
-        names = None
-        if columns is not None:
-            names = [KEY, *columns] if self.string_keys and KEY not in columns else list(columns)
-        return with_ids(payload.gather(wanted, names), wanted)
+        return table_of(payload, wanted, columns)
 
     def entries(self) -> Iterator[tuple[Int64Array, Float32Array]]:
         """Ids and rows of all entries in ascending order of id, a few thousand at a time."""

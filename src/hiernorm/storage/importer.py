@@ -11,9 +11,9 @@ import numpy.typing as npt
 from hiernorm import _core
 from hiernorm.array_types import BoolArray, Float32Array, Int64Array
 from hiernorm.arrays import as_ids, as_new_ids, as_rows, following_ids, next_id_after
-from hiernorm.payload.keys import are_keys, as_keys, ids_of_keys
+from hiernorm.payload.keys import as_keys, as_new_keys, ids_of_keys, refuse_equal_ids
 from hiernorm.progress import ProgressCallback
-from hiernorm.storage.key_collisions import keys_of_pieces, refuse_collisions, refuse_equal_ids
+from hiernorm.storage.key_collisions import keys_of_pieces, refuse_collisions
 from hiernorm.storage.payload_queue import PayloadQueue
 from hiernorm.storage.sources import (
     Columns,
@@ -123,7 +123,7 @@ class Importer:
         rows = as_rows("vectors", x, self._dim)
         keys = None
         if self._string_keys:
-            keys = self._checked_keys(ids, len(rows))
+            keys = as_new_keys(ids, len(rows), "database")
             checked = ids_of_keys(keys)
         elif ids is None:
             checked = following_ids(self._transaction.next_id, len(rows))
@@ -139,17 +139,6 @@ class Importer:
 
     def _listed(self, ids: Any) -> Int64Array | list[str]:
         return as_keys(ids) if self._string_keys else as_ids(ids)
-
-    def _checked_keys(self, ids: Any, count: int) -> list[str]:
-        if ids is None or (count and not are_keys(ids)):
-            raise TypeError(
-                "this database has string keys: give ids, a string for every vector, such as "
-                "ids=['doc-1', 'doc-2']"
-            )
-        keys = as_keys(ids)
-        if len(keys) != count:
-            raise ValueError(f"{count} vectors need {count} ids, got {len(keys)}")
-        return keys
 
     def _admit(self, ids: Int64Array, keys: list[str] | None) -> None:
         """Refuse ids that exist or come twice; when replacing, delete the existing ones."""
@@ -175,7 +164,7 @@ class Importer:
         again = np.zeros(len(ids), np.bool_)
         again[order[1:]] = ids[order[1:]] == ids[order[:-1]]
         if keys is not None:
-            refuse_equal_ids(ids, keys, order)
+            refuse_equal_ids(ids, keys)
         _refuse(ids, again, "is given twice", keys)
         # The same id may be in an earlier segment of this import.
         new = self._transaction.parts[self._first_new :]

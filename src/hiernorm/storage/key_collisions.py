@@ -9,6 +9,7 @@ import numpy as np
 from hiernorm.array_types import Int64Array
 from hiernorm.extras import import_extra
 from hiernorm.payload import EXTRA, KEY
+from hiernorm.payload.keys import refuse_collision
 from hiernorm.storage.payload_gatherer import PayloadPiece
 from hiernorm.storage.state import State
 from hiernorm.storage.transaction import PendingSegment
@@ -25,20 +26,9 @@ def refuse_collisions(
             positions = State.positions(part.view, ids[at])
             stored = part.view.payload.array(KEY).take(arrow.array(positions)).to_pylist()
             for place, key in zip(at.tolist(), stored, strict=True):
-                _refuse(keys[place], key)
-
-
-def refuse_equal_ids(ids: Int64Array, keys: Sequence[str], order: Int64Array) -> None:
-    """Raise ValueError if two different ``keys`` have one id; ``order`` sorts the ids."""
-    for at in np.flatnonzero(ids[order[1:]] == ids[order[:-1]]).tolist():
-        _refuse(keys[order[at]], keys[order[at + 1]])
+                refuse_collision(keys[place], key)
 
 
 def keys_of_pieces(pieces: Sequence[PayloadPiece]) -> list[str]:
     """The string keys of new entries."""
     return [key for _, table in pieces for key in table.column(KEY).to_pylist()]
-
-
-def _refuse(key: str, other: str) -> None:
-    if key != other:
-        raise ValueError(f"keys {key!r} and {other!r} have the same id by chance: rename one")

@@ -13,11 +13,9 @@ from hiernorm.extras import import_extra
 from hiernorm.payload import EXTRA, ID, KEY
 from hiernorm.payload.columns import Column
 from hiernorm.payload.conditions import compile_condition
-from hiernorm.payload.keys import are_keys, as_keys, ids_of_keys
+from hiernorm.payload.keys import ABSENT, are_keys, as_keys, ids_of_keys
+from hiernorm.payload.tables import named_columns, with_ids
 from hiernorm.storage.state import SegmentView, State
-
-ABSENT = -1
-"""The id of a key that no entry has."""
 
 
 class StatePayload:
@@ -45,7 +43,7 @@ class StatePayload:
             Naming the first id that is not there.
         """
         arrow = import_extra("pyarrow", extra=EXTRA)
-        columns = self._named(names)
+        columns = named_columns(self.columns, names)
         parts, places = [], np.full(len(ids), -1, np.int64)
         taken = 0
         for view in self._state.views:
@@ -61,16 +59,6 @@ class StatePayload:
         schema = arrow.schema([(column.name, column.arrow_type) for column in columns])
         whole = arrow.concat_tables(parts) if parts else schema.empty_table()
         return whole.take(arrow.array(places)).combine_chunks()
-
-    def _named(self, names: Sequence[str] | None) -> list[Column]:
-        if names is None:
-            return list(self.columns)
-        known = {column.name: column for column in self.columns}
-        for name in names:
-            if name not in known:
-                there = ", ".join(known) or "none"
-                raise ValueError(f"there is no column {name!r}; columns are {there}")
-        return [known[name] for name in names]
 
     def find(self, where: Any) -> Callable[[SegmentView], BoolArray]:
         """A function of a segment: which of its entries a condition is true for."""
@@ -111,19 +99,6 @@ class StatePayload:
         """The string keys of ``ids``, which are there."""
         found: list[str] = self.gather(ids, [KEY]).column(KEY).to_pylist()
         return found
-
-
-def with_ids(table: Any, ids: Int64Array) -> Any:
-    """The table with the column ``id`` in front, even if it has no other."""
-    arrow = import_extra("pyarrow", extra=EXTRA)
-    if not table.column_names:
-        return arrow.table({ID: ids})
-    return table.add_column(0, ID, arrow.array(ids))
-
-
-def payload_reader(state: State) -> StatePayload | None:
-    """The payload of the hits of a search; None if the database has none."""
-    return StatePayload(state) if state.manifest.columns else None
 
 
 def _table(view: SegmentView, columns: Sequence[Column]) -> Any:

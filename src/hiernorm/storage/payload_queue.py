@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from hiernorm.extras import import_extra
-from hiernorm.payload import EXTRA, KEY
 from hiernorm.payload.columns import agree
 from hiernorm.payload.feed import PayloadFeed
-from hiernorm.payload.tables import as_table, check_rows
+from hiernorm.payload.tables import add_keys, as_table, check_rows
 from hiernorm.storage.payload_gatherer import PayloadPiece
 from hiernorm.storage.transaction import Transaction
 
@@ -39,7 +37,7 @@ class PayloadQueue:
         if table is not None:
             check_rows(table, count)
         if keys is not None:
-            table = _with_keys(table, keys)
+            table = add_keys(table, keys)
         if table is not None:
             self._transaction.columns, table = agree(self._transaction.columns, table)
         self._pieces.append((count, table))
@@ -61,13 +59,3 @@ class PayloadQueue:
         """Raise ValueError if there is payload for more than ``count`` vectors."""
         if self._feed is not None:
             self._feed.finish(count)
-
-
-def _with_keys(table: Any, keys: list[str]) -> Any:
-    arrow = import_extra("pyarrow", extra=EXTRA)
-    values = arrow.array(keys, arrow.large_string())
-    if table is None:
-        return arrow.table({KEY: values})
-    if KEY in table.column_names:
-        raise ValueError(f"payload column {KEY!r}: that is the name of the string key; rename it")
-    return table.add_column(0, KEY, values)

@@ -12,6 +12,7 @@ import numpy as np
 from hiernorm.array_types import AnyArray, Float32Array
 from hiernorm.arrays import as_rows
 from hiernorm.extras import import_extra
+from hiernorm.payload.feed import join_tables, read_table
 from hiernorm.storage.tensors import TensorFile
 
 PIECE_BYTES = 1 << 24
@@ -96,14 +97,33 @@ def _read_arrays(path: Path) -> Iterator[Piece]:
     return reader(path)
 
 
-def read_all(source: str | Path | Iterable[Any], dim: int) -> tuple[Float32Array, AnyArray | None]:
-    """All rows of a source and, if it has them, all ids, in memory."""
-    pieces = [(as_rows("vectors", rows, dim), ids) for rows, ids in read_pieces(source)]
-    given = [ids for _, ids in pieces if ids is not None]
+def read_vectors(x: Any, dim: int, payload: Any) -> tuple[Float32Array, AnyArray | None, Any]:
+    """All vectors in memory with the ids and the payload of their source, None without.
+
+    ``x`` and ``payload`` are as for ``Database.add``.
+    """
+    x, named = as_array(x), is_columns(payload)
+    if not is_source(x):
+        if named:
+            raise ValueError("payload names columns of a Parquet file, the vectors are an array")
+        rows = as_rows("vectors", x, dim)
+        return rows, None, None if payload is None else read_table(payload, len(rows))
+    pieces = list(read_entries(x, payload if named else False))
+    rows = [as_rows("vectors", piece, dim) for piece, _, _ in pieces]
+    whole = np.concatenate([np.empty((0, dim), np.float32), *rows])
+    given = [ids for _, ids, _ in pieces if ids is not None]
     if given and len(given) < len(pieces):
         raise ValueError("some vectors of the source come with ids, and others without")
-    rows = np.concatenate([np.empty((0, dim), np.float32), *(rows for rows, _ in pieces)])
-    return rows, np.concatenate(given) if given else None
+    tables = [(len(part), own) for part, (_, _, own) in zip(rows, pieces, strict=True)]
+    own = any(table is not None for _, table in tables)
+    if own and payload is not None and not named:
+        raise ValueError("payload is given twice: with the vectors, and as payload=")
+    table = None
+    if own:
+        table = join_tables(tables)
+    elif payload is not None and not named:
+        table = read_table(payload, len(whole))
+    return whole, np.concatenate(given) if given else None, table
 
 
 def count_rows(source: object) -> int | None:
@@ -223,8 +243,9 @@ def _read_parquet(path: Path, payload: Columns) -> Iterator[Entries]:
     named = others if payload is True else list(payload or ())
     for column in named:
         if column not in others:
+            found = ", ".join(others) or "none"
             raise ValueError(
-                f"{path} has no column {column!r} for payload, but {', '.join(others)}"
+                f"{path} has no payload column {column!r} beside the vectors, but {found}"
             )
     for batch in file.iter_batches(batch_size=8192, columns=[*columns, *named]):
         yield (
