@@ -25,9 +25,11 @@ COLUMNS = [
     Column("day", "date"),
     Column("at", "timestamp[us, UTC]"),
     Column("two words", "int64"),
+    Column("big", "uint64"),
 ]
 ROWS: list[dict[str, Any]] = [
     {
+        "big": 2**64 - 1,
         "n": 1,
         "small": 255,
         "x": 0.5,
@@ -36,8 +38,8 @@ ROWS: list[dict[str, Any]] = [
         "ok": True,
         "day": date(2020, 1, 1),
     },
-    {"n": 2**62, "small": 0, "x": float("nan"), "half": 2.0, "word": "", "ok": False},
-    {"n": -7, "x": -1e300, "word": "it's", "day": date(1999, 12, 31), "two words": 3},
+    {"big": 0, "n": 2**62, "small": 0, "x": float("nan"), "half": 2.0, "word": "", "ok": False},
+    {"big": 1, "n": -7, "x": -1e300, "word": "it's", "day": date(1999, 12, 31), "two words": 3},
     {},
 ]
 NAMES = [column.name for column in COLUMNS]
@@ -62,7 +64,7 @@ def _chosen(text: str) -> list[int]:
         ("n = 0.5", []),
         ("n != 0.5", [0, 1, 2]),
         ("n < 4611686018427387904", [0, 2]),
-        ("n <= 4611686018427387903.5", [0, 2]),
+        ("n < 4611686018427387905", [0, 1, 2]),
         ("n < 1e300", [0, 1, 2]),
         ("n > 99999999999999999999", []),
         ("small > -1", [0, 1]),
@@ -95,6 +97,8 @@ def _chosen(text: str) -> list[int]:
         ("`two words` = 3", [2]),
         ("n = small", []),
         ("x < n", [0, 2]),
+        ("big > n", [0, 2]),
+        ("big = small", [1]),
         ("ok or n < 0", [0, 2]),
         ("n = 1 or n = -7 and ok", [0]),
         ("(n = 1 or n = -7) and day < '2000-01-01'", [2]),
@@ -153,7 +157,7 @@ def test_times_are_compared_in_their_zone() -> None:
     ],
 )
 def test_an_error_says_what_where_and_which_columns(text: str, what: str, at: int) -> None:
-    with pytest.raises(ValueError, match="^where: ") as caught:
+    with pytest.raises(ValueError, match=r"^where: ") as caught:
         _chosen(text)
     message, shown, caret = str(caught.value).split("\n")
     assert what in message
@@ -217,4 +221,5 @@ def test_no_text_does_anything_but_choose_or_explain(text: str) -> None:
     try:
         _chosen(text)
     except ValueError as error:
-        assert str(error).startswith("where: ")
+        if not str(error).startswith("where: "):
+            raise

@@ -178,7 +178,24 @@ class _Compiler:
         if other.family != column.family:
             fail(self._text, node.at, f"{column.type} and {other.type} cannot be compared")
         call = getattr(self._compute, FUNCTIONS[sign])
-        return lambda table: call(_values(table, column), _values(table, other))
+        kind = self._common_type(column, other)
+
+        def compare(table: Any) -> Any:
+            sides = [_values(table, side) for side in (column, other)]
+            if kind is not None:
+                sides = [side.cast(kind, safe=False) for side in sides]
+            return call(*sides)
+
+        return compare
+
+    def _common_type(self, column: Column, other: Column) -> Any:
+        """The type in which two columns are compared, where Arrow would refuse large integers."""
+        types = {column.type, other.type}
+        if column.family != "number" or len(types) == 1:
+            return None
+        if types & set(FLOATS):
+            return self._arrow.float64()
+        return self._arrow.decimal128(20) if "uint64" in types else None
 
     def _compare_integers(self, column: Column, sign: str, value: int | float) -> Evaluate:
         """Compare with any number exactly: nothing is rounded to a float."""
