@@ -12,6 +12,7 @@ import numpy as np
 from hiernorm.array_types import AnyArray, Float32Array
 from hiernorm.arrays import as_rows
 from hiernorm.extras import import_extra
+from hiernorm.inputs import is_array, to_numpy
 from hiernorm.payload.feed import join_tables, read_table
 from hiernorm.storage.tensors import TensorFile
 
@@ -30,9 +31,7 @@ def is_source(x: object) -> bool:
     """Whether ``x`` is a file or an iterator of pieces, not an array."""
     if isinstance(x, (str, Path)):
         return True
-    return (
-        isinstance(x, Iterable) and not hasattr(x, "__array__") and not isinstance(x, (list, tuple))
-    )
+    return isinstance(x, Iterable) and not is_array(x) and not isinstance(x, (list, tuple))
 
 
 def is_columns(payload: Any) -> bool:
@@ -68,12 +67,12 @@ def read_entries(source: str | Path | Iterable[Any], columns: Columns = False) -
             if isinstance(item, tuple):
                 ids, rows, *payload = item
                 yield (
-                    np.asarray(rows),
+                    to_numpy("vectors", rows),
                     None if ids is None else np.asarray(ids),
                     payload[0] if payload else None,
                 )
             else:
-                yield np.asarray(item), None, None
+                yield to_numpy("vectors", item), None, None
         return
     path = Path(source)
     if path.suffix.lower() == ".parquet":
