@@ -13,6 +13,7 @@ import math
 import re
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import date, datetime, timezone
 from functools import partial
 from typing import Any
@@ -52,6 +53,14 @@ FUNCTIONS = {
 """Arrow's names of the comparisons."""
 FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 """The comparison with its sides exchanged."""
+
+
+@dataclass(frozen=True)
+class BoundCondition:
+    """A condition with the columns that it is about, some of which a segment may not have."""
+
+    where: Any
+    columns: tuple[Column, ...]
 
 
 def is_condition(where: Any) -> bool:

@@ -52,7 +52,7 @@ class Importer:
     ) -> None:
         own = is_columns(payload)
         self._columns: Columns = payload if own else False
-        self._queue = PayloadQueue(transaction, None if own else payload)
+        self._queue = PayloadQueue(transaction.columns, None if own else payload)
         self._string_keys = transaction.base.manifest.parameters.string_keys
         self._transaction = transaction
         self._like = like
@@ -159,6 +159,7 @@ class Importer:
 
     def _insert(self, ids: Int64Array, rows: Float32Array) -> None:
         payload = self._queue.take(len(ids))
+        self._transaction.columns = self._queue.columns
         keys = keys_of_pieces(payload) if self._string_keys else None
         order = np.argsort(ids, kind="stable")
         again = np.zeros(len(ids), np.bool_)

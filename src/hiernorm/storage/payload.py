@@ -60,12 +60,12 @@ class StatePayload:
         whole = arrow.concat_tables(parts) if parts else schema.empty_table()
         return whole.take(arrow.array(places)).combine_chunks()
 
-    def find(self, where: Any) -> Callable[[SegmentView], BoolArray]:
-        """A function of a segment: which of its entries a condition is true for."""
-        choose = compile_condition(where, [Column(ID, "int64"), *self.columns])
+    def find(self, where: Any, columns: Sequence[Column]) -> Callable[[SegmentView], BoolArray]:
+        """A function of a segment: which of its entries a condition on columns is true for."""
+        choose = compile_condition(where, [Column(ID, "int64"), *columns])
 
         def find(view: SegmentView) -> BoolArray:
-            return choose(with_ids(_table(view, self.columns), view.segment.ids))
+            return choose(with_ids(_table(view, columns), view.segment.ids))
 
         return find
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from hiernorm.payload.columns import agree
+from hiernorm.extras import import_extra
+from hiernorm.payload import EXTRA
+from hiernorm.payload.columns import Column, agree, complete
 from hiernorm.payload.feed import PayloadFeed
 from hiernorm.payload.tables import add_keys, as_table, check_rows
 from hiernorm.storage.payload_gatherer import PayloadPiece
-from hiernorm.storage.transaction import Transaction
 
 
 class PayloadQueue:
@@ -16,14 +17,14 @@ class PayloadQueue:
 
     Parameters
     ----------
-    transaction
-        Whose columns the payload must agree with; new columns are added to them.
+    columns
+        Which the payload must agree with; new columns are added to them.
     payload
         The payload of all vectors, or None if they have none or it comes with them.
     """
 
-    def __init__(self, transaction: Transaction, payload: Any) -> None:
-        self._transaction = transaction
+    def __init__(self, columns: tuple[Column, ...], payload: Any) -> None:
+        self.columns = columns
         self._feed = None if payload is None else PayloadFeed(payload)
         self._pieces: list[PayloadPiece] = []
 
@@ -39,7 +40,7 @@ class PayloadQueue:
         if keys is not None:
             table = add_keys(table, keys)
         if table is not None:
-            self._transaction.columns, table = agree(self._transaction.columns, table)
+            self.columns, table = agree(self.columns, table)
         self._pieces.append((count, table))
 
     def take(self, count: int) -> list[PayloadPiece]:
@@ -54,6 +55,14 @@ class PayloadQueue:
             taken.append((length, table))
             count -= length
         return taken
+
+    def take_table(self, count: int) -> Any:
+        """The same as one Arrow table with all columns; None if there is no payload."""
+        pieces = self.take(count)
+        if all(table is None for _, table in pieces):
+            return None
+        arrow = import_extra("pyarrow", extra=EXTRA)
+        return arrow.concat_tables([complete(self.columns, t, length) for length, t in pieces])
 
     def finish(self, count: int) -> None:
         """Raise ValueError if there is payload for more than ``count`` vectors."""
