@@ -59,7 +59,7 @@ def test_a_condition_is_a_filter(plain: Any) -> None:
     assert plain.verify(QUERIES, hits, where=WHERE).ok
     assert not plain.verify(QUERIES, hits).ok
     threshold = float(right[1][0, 3])
-    ids, scores = plain.range(QUERIES, threshold, where=WHERE)[0]
+    ids, _ = plain.range(QUERIES, threshold, where=WHERE)[0]
     np.testing.assert_array_equal(ids, right[0][0, : len(ids)])
     assert len(ids) >= 4
     few = plain.search(QUERIES, 3, where="id < 30 and lang is null")
@@ -145,7 +145,7 @@ def test_string_keys_name_entries(keyed: Any) -> None:
         keyed.delete(["doc-2", "doc-1"])
     keyed.delete(["doc-2", "doc-1"], ignore_missing=True)
     assert len(keyed) == N - 3
-    with pytest.raises(ValueError, match="key 'doc-3' is in the .* already"):
+    with pytest.raises(ValueError, match=r"key 'doc-3' is in the .* already"):
         keyed.add(X[:1], ["doc-3"])
     with pytest.raises(ValueError, match="key 'new' is given twice"):
         keyed.add(X[:2], ["new", "new"])

@@ -44,6 +44,7 @@ from hiernorm.storage.sources import (
     is_columns,
     is_source,
     read_entries,
+    refuse_columns,
 )
 
 PUBLISH_SECONDS = 10.0
@@ -89,10 +90,7 @@ class ShardedWriter:
         x, named = as_array(x), is_columns(payload)
         queue = PayloadQueue(base.columns, None if named else payload)
         if not is_source(x):
-            if named:
-                raise ValueError(
-                    "payload names columns of a Parquet file, the vectors are an array"
-                )
+            refuse_columns(named)
             rows = as_rows("vectors", x, base.parameters.dim)
             checked, keys, next_id = self._checked(base, rows, ids, base.next_id, kind)
             queue.append(len(rows), None, keys)

@@ -22,6 +22,7 @@ from hiernorm.storage.sources import (
     is_columns,
     is_source,
     read_entries,
+    refuse_columns,
 )
 from hiernorm.storage.spill_buffer import SpillBuffer
 from hiernorm.storage.transaction import Transaction
@@ -74,8 +75,7 @@ class Importer:
             self._run_pieces(x, None if ids is None else self._listed(ids), buffer, progress)
             self._queue.finish(self._count)
             return self._count
-        if self._columns:
-            raise ValueError("payload names columns of a Parquet file, the vectors are an array")
+        refuse_columns(self._columns)
         rows, checked_ids, keys = self._checked(x, ids)
         self._queue.append(len(rows), None, keys)
         self._queue.finish(len(rows))

@@ -41,6 +41,12 @@ def is_columns(payload: Any) -> bool:
     return payload is True
 
 
+def refuse_columns(columns: Columns) -> None:
+    """Raise ValueError if columns of a file are asked for: the vectors are an array."""
+    if columns:
+        raise ValueError("payload names columns of a Parquet file, the vectors are an array")
+
+
 def as_array(x: Any) -> Any:
     """``x``, or the mapped array if it is a ``.npy`` file of contiguous float32 rows."""
     if isinstance(x, (str, Path)) and Path(x).suffix.lower() == ".npy":
@@ -103,8 +109,7 @@ def read_vectors(x: Any, dim: int, payload: Any) -> tuple[Float32Array, AnyArray
     """
     x, named = as_array(x), is_columns(payload)
     if not is_source(x):
-        if named:
-            raise ValueError("payload names columns of a Parquet file, the vectors are an array")
+        refuse_columns(named)
         rows = as_rows("vectors", x, dim)
         return rows, None, None if payload is None else read_table(payload, len(rows))
     pieces = list(read_entries(x, payload if named else False))
