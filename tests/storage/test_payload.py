@@ -328,3 +328,20 @@ def test_columns_are_read_by_name(path: Path) -> None:
         db.payload(columns=["c"])
     with pytest.raises(KeyError, match="id 7 is not in the database"):
         db.payload([0, 7])
+
+
+@pytest.mark.parametrize("string_keys", [False, True])
+def test_what_is_exported_has_its_payload(path: Path, string_keys: bool) -> None:
+    db = hiernorm.Database.create(path, D, string_keys=string_keys)
+    ids: Any = [f"k{i}" for i in range(60)] if string_keys else range(60)
+    payload = {"n": [None, *range(59)], "day": [date(2020, 1, 1)] * 60}
+    db.add(vectors(1, 60), ids, payload=payload)
+    db.delete(ids[3:5])
+    db.export(path.parent / "all.parquet")
+    again = hiernorm.Database.create(path.parent / "again.hn", D, string_keys=string_keys)
+    again.add(path.parent / "all.parquet", payload=True)
+    assert again.payload().equals(db.payload())
+    assert again.digest == db.digest
+    if string_keys:
+        with pytest.raises(ValueError, match=r"entries with string keys are written to \.parquet"):
+            db.export(path.parent / "all.npz")

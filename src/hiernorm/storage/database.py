@@ -19,7 +19,7 @@ from hiernorm.certificate import digest_in_order
 from hiernorm.filters import Where
 from hiernorm.hits import Hits, RangeHits
 from hiernorm.index import MAX_HITS
-from hiernorm.payload.answers import holds_key, keys_of, table_of, visible_columns
+from hiernorm.payload.answers import holds_key, keys_of, payload_of_hits, table_of, visible_columns
 from hiernorm.progress import ProgressCallback
 from hiernorm.settings import EXACT, Metric
 from hiernorm.storage.exporter import export_entries
@@ -490,10 +490,13 @@ class Database:
         """Write all entries, in ascending order of id, to a file that :meth:`add` reads.
 
         ``.npz``, ``.safetensors`` and ``.parquet`` hold ``vectors`` and ``ids``. A ``.npy`` file
-        holds the vectors; the ids go to ``<name>.ids.npy`` beside it. Returns the files written.
+        holds the vectors; the ids go to ``<name>.ids.npy`` beside it. Payload and string keys go to
+        ``.parquet`` files, from which ``add(path, payload=True)`` reads them. Returns the files
+        written.
         """
         state = self._state
-        return export_entries(Path(path), state.ids, self.dim, _entries(state), progress)
+        payload = payload_of_hits(self._payload)
+        return export_entries(Path(path), state.ids, self.dim, _entries(state), progress, payload)
 
     def verify(
         self,
