@@ -76,7 +76,7 @@ def test_a_wrong_condition_or_column_is_told(folder: Path) -> None:
     run("build", folder / "db", folder / "x.npy", "--payload", folder / "meta.parquet")
     search = ("search", folder / "db", folder / "q.npy")
     failed = run(*search, "--where", "year >> 3", code=1)
-    assert "expected a column or a value, got '>', at position 6" in failed.output
+    assert "where, at position 6: expected a column or a value, got '>'" in failed.output
     failed = run(*search, "--where", "yaer > 3", code=1)
     assert "did you mean 'year'?" in failed.output
     assert "columns are lang, year" in run(*search, "--columns", "no", code=2).output

@@ -157,11 +157,11 @@ def test_times_are_compared_in_their_zone() -> None:
     ],
 )
 def test_an_error_says_what_where_and_which_columns(text: str, what: str, at: int) -> None:
-    with pytest.raises(ValueError, match=r"^where: ") as caught:
+    with pytest.raises(ValueError, match=r"^where, at position ") as caught:
         _chosen(text)
     message, shown, caret = str(caught.value).split("\n")
     assert what in message
-    assert message.endswith(f", at position {at}")
+    assert message.startswith(f"where, at position {at}: ")
     assert shown[caret.index("^") :].startswith(text[at : at + 3])
 
 
@@ -221,5 +221,5 @@ def test_no_text_does_anything_but_choose_or_explain(text: str) -> None:
     try:
         _chosen(text)
     except ValueError as error:
-        if not str(error).startswith("where: "):
+        if not str(error).startswith("where, at position "):
             raise

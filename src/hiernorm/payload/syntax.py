@@ -129,7 +129,7 @@ def fail(text: str, at: int, what: str) -> NoReturn:
     """Raise ValueError that shows where in the condition something is wrong."""
     first = max(0, at - 60)
     shown = re.sub(r"\s", " ", text[first : at + 40])
-    raise ValueError(f"where: {what}, at position {at}\n  {shown}\n  {' ' * (at - first)}^")
+    raise ValueError(f"where, at position {at}: {what}\n  {shown}\n  {' ' * (at - first)}^")
 
 
 def parse(text: str) -> Condition:

@@ -240,7 +240,7 @@ class Database:
         )
 
     def info(self) -> dict[str, Any]:
-        """The parameters and sizes of the database, ready for JSON."""
+        """The parameters and sizes of the database, and its payload if any, ready for JSON."""
         state = self._state
         manifest = state.manifest
         records = [file for record in manifest.segments for file in record.files()]
@@ -250,8 +250,11 @@ class Database:
             "major": self.major,
             "alpha": self.alpha,
             "metric": self.metric,
-            "string_keys": self.string_keys,
-            "columns": self.columns,
+            **(
+                {"string_keys": self.string_keys, "columns": self.columns}
+                if manifest.columns
+                else {}
+            ),
             "generation": manifest.generation,
             "entries": len(state),
             "deleted": sum(record.entries - record.live for record in manifest.segments),
