@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,9 +26,13 @@ from hiernorm.certificate import Certificate, digest
 from hiernorm.filters import Where, call_filter, ids_of_array
 from hiernorm.fitting import SETTLED, choose_encoding, fill, is_due
 from hiernorm.hits import Hits, RangeHits
+from hiernorm.payload.answers import holds_key, keys_of, payload_of_hits, table_of, visible_columns
+from hiernorm.payload.conditions import is_condition
+from hiernorm.payload.keys import are_keys, as_new_keys, ids_of_keys
+from hiernorm.payload.memory import MemoryPayload
 from hiernorm.progress import ProgressCallback
 from hiernorm.settings import Engine, IndexSettings, Metric
-from hiernorm.storage.sources import as_array, is_source, read_all
+from hiernorm.storage.sources import read_vectors
 from hiernorm.threads import thread_count
 from hiernorm.verification import Verification, verify_hits
 
@@ -64,6 +68,8 @@ class Index:
         Whether entries with similar directions are stored in groups, so that a search reads only
         the groups that can win (engine ``"cascade"``). None decides by the data: cells pay for
         additions of some ten thousand entries and more; see :meth:`optimize`.
+    string_keys
+        Whether entries are named by strings, as in :meth:`hiernorm.Database.create`.
     threads
         Default number of threads per call: HIERNORM_THREADS, or all processors.
 
@@ -91,10 +97,12 @@ class Index:
         metric: Metric = "ip",
         engine: Engine = "cascade",
         cells: bool | None = None,
+        string_keys: bool = False,
         threads: int | None = None,
     ) -> None:
         share = None if alpha is None else as_share("alpha", alpha)
         self._settings = IndexSettings(dim, major, share, metric, engine, cells, threads)
+        self._payload = MemoryPayload(string_keys)
         self._prepare()
 
     def _prepare(self) -> None:
@@ -145,7 +153,25 @@ class Index:
     def __len__(self) -> int:
         return len(self._core)
 
+    @property
+    def string_keys(self) -> bool:
+        """Whether entries are named by strings."""
+        return self._payload.string_keys
+
+    @property
+    def keys(self) -> list[str]:
+        """The string keys of all entries, in the order of :attr:`ids`."""
+        keys: list[str] = keys_of(self._payload, self.ids).tolist()
+        return keys
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """The payload columns, as :attr:`hiernorm.Database.columns`."""
+        return visible_columns(self._payload)
+
     def __contains__(self, id: object) -> bool:
+        if isinstance(id, str):
+            return holds_key(self._payload, id)
         return is_id(id) and bool(self._core.find(as_ids(id))[0])
 
     def __repr__(self) -> str:
@@ -159,7 +185,12 @@ class Index:
     # Changes.
 
     def add(
-        self, x: Any, ids: npt.ArrayLike | None = None, *, progress: ProgressCallback | None = None
+        self,
+        x: Any,
+        ids: npt.ArrayLike | Sequence[str] | None = None,
+        *,
+        payload: Any = None,
+        progress: ProgressCallback | None = None,
     ) -> None:
         """Add vectors; all of them, or none if one is not acceptable.
 
@@ -170,7 +201,9 @@ class Index:
             an iterator, as for :meth:`hiernorm.Database.add`.
         ids
             ``(n,)`` integers from 0 up that are not in the index. By default the ids of the file,
-            or the integers that follow the largest id ever used.
+            or the integers that follow the largest id ever used. With string keys, ``n`` strings.
+        payload
+            Named columns with a value per vector, as for :meth:`hiernorm.Database.add`.
         progress
             Called with the number of vectors added so far and the total.
 
@@ -180,10 +213,15 @@ class Index:
             For NaN, infinity, a wrong number of dimensions, a negative or duplicate id, or
             (cosine) a zero vector. The index is unchanged.
         """
-        self._insert(x, ids, progress, replace=False)
+        self._insert(x, ids, payload, progress, replace=False)
 
     def upsert(
-        self, x: Any, ids: npt.ArrayLike | None = None, *, progress: ProgressCallback | None = None
+        self,
+        x: Any,
+        ids: npt.ArrayLike | Sequence[str] | None = None,
+        *,
+        payload: Any = None,
+        progress: ProgressCallback | None = None,
     ) -> None:
         """Add vectors, replacing entries with the same ids; parameters as for :meth:`add`.
 
@@ -196,25 +234,40 @@ class Index:
         >>> index.ids.tolist(), index.search([0, 1], k=1).ids.tolist()
         ([0, 1, 2], [[1]])
         """
-        self._insert(x, ids, progress, replace=True)
+        self._insert(x, ids, payload, progress, replace=True)
 
     def _insert(
-        self, x: Any, ids: npt.ArrayLike | None, progress: ProgressCallback | None, *, replace: bool
+        self, x: Any, ids: Any, payload: Any, progress: ProgressCallback | None, *, replace: bool
     ) -> None:
-        x = as_array(x)
-        found = None
-        if is_source(x):
-            x, found = read_all(x, self.dim)
-        rows = as_rows("vectors", x, self.dim)
+        rows, found, table = read_vectors(x, self.dim, payload)
         wanted = found if ids is None else ids
         with self._write_lock:
-            given = (
-                following_ids(self._next_id, len(rows))
-                if wanted is None
-                else as_new_ids(wanted, len(rows))
-            )
+            keys = as_new_keys(wanted, len(rows), "index") if self.string_keys else None
+            if keys is not None:
+                given = ids_of_keys(keys)
+            elif wanted is None:
+                given = following_ids(self._next_id, len(rows))
+            else:
+                given = as_new_ids(wanted, len(rows))
             if len(rows) == 0:
                 return
+            # Published before the entries: a search that finds them finds their payload.
+            before = self._payload
+            self._payload = before.inserted(given, table, keys, self._core.ids(), replace)
+            try:
+                self._insert_rows(given, rows, progress, replace)
+            except BaseException:
+                self._payload = before
+                raise
+
+    def _insert_rows(
+        self,
+        given: Int64Array,
+        rows: Float32Array,
+        progress: ProgressCallback | None,
+        replace: bool,
+    ) -> None:
+        with self._write_lock:
             core = self._core
             fresh = self._settings.needs_fit and core.encoding() is None
             if fresh:
@@ -231,7 +284,7 @@ class Index:
             self._next_id = next_id_after(self._next_id, given)
             self._tidy_up()
 
-    def delete(self, ids: npt.ArrayLike, *, ignore_missing: bool = False) -> None:
+    def delete(self, ids: npt.ArrayLike | Sequence[str], *, ignore_missing: bool = False) -> None:
         """Delete entries, all at once; ids that come without are never given out again.
 
         Their memory is used again when half of the entries are deleted, or by :meth:`optimize`.
@@ -251,12 +304,13 @@ class Index:
         >>> len(index), 1 in index, index.ids.tolist()
         (2, False, [0, 2])
         """
-        wanted = as_ids(ids)
         with self._write_lock:
+            wanted = self._payload.ids_of(ids, ignore_missing=ignore_missing)
             found = self._core.find(wanted)
             if not found.all() and not ignore_missing:
                 raise KeyError(f"id {wanted[int(np.argmin(found))]} is not in the index")
             self._removals += self._core.remove(wanted) > 0
+            self._payload = self._payload.removed(wanted)
             self._tidy_up()
 
     def _tidy_up(self) -> None:
@@ -302,6 +356,7 @@ class Index:
         """
         other = Index.__new__(Index)
         other._settings = self._settings
+        other._payload = MemoryPayload(self.string_keys)
         other._prepare()
         encoding = self._core.encoding()
         if encoding is not None:
@@ -334,7 +389,9 @@ class Index:
         where
             Search only these entries: an array of ids (unknown ids are ignored), a boolean mask
             over :attr:`ids`, or a function that takes an array of ids and returns a boolean for
-            each. The answer is that of an index with no other entries.
+            each; or a condition on the payload such as ``"lang = 'en' and year >= 2020"``, as
+            for :meth:`hiernorm.Database.select`. The answer is that of an index with no other
+            entries.
         beta
             Soft mode, ``0 <= beta <= alpha`` (HN indexes): skip entries as if the minor could add
             no more than ``beta``. This is faster, and each certificate says whether the answer is
@@ -371,15 +428,20 @@ class Index:
             0 if batch_size is None else as_count("batch_size", batch_size),
             self._ids_of(where),
         )
-        return Hits(*found, self._digest_later(removals, live), self.metric)
+        digest = self._digest_later(removals, live)
+        return Hits(*found, digest, self.metric, payload_of_hits(self._payload))
 
     def _ids_of(self, where: Where | None) -> Int64Array | None:
         """The ids to which ``where`` limits a search; None without a limit."""
         if where is None:
             return None
+        if is_condition(where):
+            return self._payload.find(where, self._core.ids())
         if callable(where):
             ids = self._core.ids()
             return ids[call_filter(where, ids)]
+        if are_keys(where):
+            return self._payload.ids_of(where, ignore_missing=True)
         return ids_of_array(where, len(self), lambda: self.ids, "index")
 
     def _thread_count(self, threads: int | None) -> int:
@@ -428,9 +490,33 @@ class Index:
             skipped_bound,
             self._digest_later(removals, live),
         )
-        return RangeHits(offsets, ids, scores, certificate, self.metric)
+        payload = payload_of_hits(self._payload)
+        return RangeHits(offsets, ids, scores, certificate, self.metric, payload)
 
-    def reconstruct(self, ids: npt.ArrayLike) -> Float32Array:
+    def payload(
+        self,
+        ids: npt.ArrayLike | Sequence[str] | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> Any:
+        """The payload of ``ids`` as a ``pyarrow.Table``, as :meth:`hiernorm.Database.payload`.
+
+        Examples
+        --------
+        >>> import hiernorm
+        >>> index = hiernorm.Index(dim=2)
+        >>> index.add([[1, 0], [0.5, 0.5]], ids=[7, 8], payload={"lang": ["en", "de"]})
+        >>> index.payload([8]).to_pylist()
+        [{'id': 8, 'lang': 'de'}]
+        >>> index.search([1, 0], k=1, where="lang = 'de'").ids.tolist()
+        [[8]]
+        """
+        wanted = self.ids if ids is None else self._payload.ids_of(ids)
+        found = self._core.find(wanted)
+        if not found.all():
+            raise KeyError(f"id {wanted[int(np.argmin(found))]} is not in the index")
+        return table_of(self._payload, wanted, columns)
+
+    def reconstruct(self, ids: npt.ArrayLike | Sequence[str]) -> Float32Array:
         """The vectors of ``ids``: ``(n, d)`` float32, as they were added.
 
         Raises
@@ -446,7 +532,7 @@ class Index:
         >>> index.reconstruct([8])
         array([[0.5, 0.5]], dtype=float32)
         """
-        return self._core.reconstruct(as_ids(ids))
+        return self._core.reconstruct(self._payload.ids_of(ids))
 
     def verify(
         self,
@@ -512,10 +598,12 @@ class Index:
                 "fit": None if encoding is None else (encoding.state(), encoding.rotation()),
                 "fitted_on": self._fitted_on,
                 "next_id": self._next_id,
+                "payload": self._payload,
             }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._settings = state["settings"]
+        self._payload = state.get("payload", MemoryPayload(string_keys=False))
         self._prepare()
         if state["fit"] is not None:
             self._core.set_encoding(_core.Encoding.restore(self.dim, *state["fit"]))
