@@ -1,0 +1,219 @@
+"""Changes of an index: entries that are added, replaced and deleted, and the fit that follows them.
+
+A change is made under the write lock and is visible as a whole or not at all.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from hiernorm import _core
+from hiernorm._deprecation import renamed_attribute
+from hiernorm.array_types import Float32Array, Int64Array
+from hiernorm.arrays import as_ids, as_new_ids, as_rows, following_ids, next_id_after
+from hiernorm.fitting import SETTLED, choose_encoding, fill, is_due
+from hiernorm.progress import ProgressCallback
+from hiernorm.settings import IndexSettings
+from hiernorm.storage.sources import as_array, is_source, read_all
+
+Changed = TypeVar("Changed", bound="IndexChanges")
+
+
+class IndexChanges:
+    """The part of :class:`hiernorm.Index` that changes entries."""
+
+    _settings: IndexSettings
+
+    def _prepare(self) -> None:
+        """Set up the members that are neither parameters nor pickled."""
+        self._core = self._settings.make_core()
+        self._fitted_on = 0
+        self._next_id = 0
+        self._removals = 0  # changes that removed entries
+        self._write_lock = threading.RLock()
+        self._digests: dict[tuple[int, int], str] = {}
+
+    def add(
+        self, x: Any, ids: npt.ArrayLike | None = None, *, progress: ProgressCallback | None = None
+    ) -> None:
+        """Add vectors; all of them, or none if one is not acceptable.
+
+        Parameters
+        ----------
+        x
+            ``(n, d)`` or ``(d,)``; anything but float32 is rounded to float32 first. Or a file or
+            an iterator, as for :meth:`hiernorm.Database.add`.
+        ids
+            ``(n,)`` integers from 0 up that are not in the index. By default the ids of the file,
+            or the integers that follow the largest id ever used.
+        progress
+            Called with the number of vectors added so far and the total.
+
+        Raises
+        ------
+        ValueError
+            For NaN, infinity, a wrong number of dimensions, a negative or duplicate id, or
+            (cosine) a zero vector. The index is unchanged.
+        """
+        self._insert(x, ids, progress, replace=False)
+
+    def upsert(
+        self, x: Any, ids: npt.ArrayLike | None = None, *, progress: ProgressCallback | None = None
+    ) -> None:
+        """Add vectors, replacing entries with the same ids; parameters as for :meth:`add`.
+
+        Examples
+        --------
+        >>> import hiernorm
+        >>> index = hiernorm.Index(dim=2)
+        >>> index.add([[1, 0], [0, 1]])
+        >>> index.upsert([[0.6, 0.8], [0.8, 0.6]], ids=[1, 2])
+        >>> index.ids.tolist(), index.search([0, 1], k=1).ids.tolist()
+        ([0, 1, 2], [[1]])
+        """
+        self._insert(x, ids, progress, replace=True)
+
+    def _insert(
+        self, x: Any, ids: npt.ArrayLike | None, progress: ProgressCallback | None, *, replace: bool
+    ) -> None:
+        x = as_array(x)
+        found = None
+        if is_source(x):
+            x, found = read_all(x, self._settings.dim)
+        rows = as_rows("vectors", x, self._settings.dim)
+        wanted = found if ids is None else ids
+        with self._write_lock:
+            given = (
+                following_ids(self._next_id, len(rows))
+                if wanted is None
+                else as_new_ids(wanted, len(rows))
+            )
+            if len(rows) == 0:
+                return
+            core = self._core
+            fresh = self._settings.needs_fit and core.encoding() is None
+            if fresh:
+                core = self._settings.make_core()
+            if fresh or replace:  # before anything is computed from them
+                self._settings.make_core().check(rows, given)
+            if fresh:
+                core.set_encoding(self._choose_encoding(rows))
+            removed = core.removed
+            fill(core, given, rows, replace=replace, progress=progress)
+            if fresh:
+                self._core, self._fitted_on = core, len(rows)
+            self._removals += core.removed != removed
+            self._next_id = next_id_after(self._next_id, given)
+            self._tidy_up()
+
+    def delete(self, ids: npt.ArrayLike, *, ignore_missing: bool = False) -> None:
+        """Delete entries, all at once; ids that come without are never given out again.
+
+        Their memory is used again when half of the entries are deleted, or by :meth:`optimize`.
+
+        Raises
+        ------
+        KeyError
+            Naming the first id that is not in the index, unless ``ignore_missing``; nothing is
+            deleted.
+
+        Examples
+        --------
+        >>> import hiernorm
+        >>> index = hiernorm.Index(dim=2)
+        >>> index.add([[1, 0], [0, 1], [1, 1]])
+        >>> index.delete([1])
+        >>> len(index), 1 in index, index.ids.tolist()
+        (2, False, [0, 2])
+        """
+        wanted = as_ids(ids)
+        with self._write_lock:
+            found = self._core.find(wanted)
+            if not found.all() and not ignore_missing:
+                raise KeyError(f"id {wanted[int(np.argmin(found))]} is not in the index")
+            self._removals += self._core.remove(wanted) > 0
+            self._tidy_up()
+
+    def _tidy_up(self) -> None:
+        """After a change: fit again what has outgrown its fit, forget what was deleted."""
+        core = self._core
+        if len(core) == 0:
+            self._core, self._fitted_on = self._settings.make_core(), 0
+            return
+        ungrouped = core.ungrouped if self._settings.groups else 0
+        due = self._settings.needs_fit and is_due(self._fitted_on, len(core), ungrouped)
+        if due or core.removed > max(SETTLED, len(core)):
+            self.optimize()
+
+    def _choose_encoding(self, rows: Float32Array) -> _core.Encoding:
+        settings = self._settings
+        return choose_encoding(
+            rows, settings.major, rotate=settings.rotates, metric=settings.metric
+        )
+
+    def optimize(self) -> None:
+        """Fit the encoding again, on all entries: rotation, steps of the codes, cells.
+
+        Entries that were added a few at a time are in no cell until then, and deleted ones keep
+        their memory. The index calls this method automatically when they outnumber the others.
+
+        Answers never change, only speed. It needs the memory of a second index while it runs;
+        searches continue meanwhile.
+        """
+        with self._write_lock:
+            if len(self._core) == 0 or not (self._settings.needs_fit or self._core.removed):
+                return
+            core = self._settings.make_core()
+            ids, rows = self._entries()
+            if self._settings.needs_fit:
+                core.set_encoding(self._choose_encoding(rows))
+            fill(core, ids, rows)
+            self._core, self._fitted_on = core, len(core)
+
+    def _sibling(self: Changed) -> Changed:
+        """An empty index with the same parameters and the same encoding, if there is one.
+
+        This saves the fitting for entries of the same kind; answers never depend on it.
+        """
+        other = type(self).__new__(type(self))
+        other._settings = self._settings
+        other._prepare()
+        encoding = self._core.encoding()
+        if encoding is not None:
+            other._core.set_encoding(encoding)
+            other._fitted_on = self._fitted_on
+        return other
+
+    sibling = renamed_attribute("sibling", "_sibling")
+
+    def _entries(self, count: int | None = None) -> tuple[Int64Array, Float32Array]:
+        """Ids and rows of the first ``count`` entries in order of insertion."""
+        core = self._core
+        return core.entries(0, len(core) if count is None else count)
+
+    def __getstate__(self) -> dict[str, Any]:
+        with self._write_lock:
+            ids, rows = self._entries()
+            encoding = self._core.encoding()
+            return {
+                "settings": self._settings,
+                "ids": ids,
+                "rows": rows,
+                "fit": None if encoding is None else (encoding.state(), encoding.rotation()),
+                "fitted_on": self._fitted_on,
+                "next_id": self._next_id,
+            }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._settings = state["settings"]
+        self._prepare()
+        if state["fit"] is not None:
+            self._core.set_encoding(_core.Encoding.restore(self._settings.dim, *state["fit"]))
+        if len(state["ids"]):
+            fill(self._core, state["ids"], state["rows"])
+        self._fitted_on = state["fitted_on"]
+        self._next_id = state["next_id"]
