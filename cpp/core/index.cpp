@@ -22,7 +22,8 @@ Layout layout_of(EngineKind engine) {
     switch (engine) {
         case EngineKind::kCascade: return Layout::kCodes;
         case EngineKind::kPaper: return Layout::kFloatMajors;
-        case EngineKind::kExhaustive: return Layout::kRowsOnly;
+        case EngineKind::kExhaustive:
+        case EngineKind::kPlain: return Layout::kRowsOnly;
     }
     throw std::invalid_argument("no such engine");
 }
@@ -41,7 +42,8 @@ EngineKind engine_named(std::string_view name) {
     if (name == "cascade") return EngineKind::kCascade;
     if (name == "paper") return EngineKind::kPaper;
     if (name == "exhaustive") return EngineKind::kExhaustive;
-    throw std::invalid_argument("engine must be one of cascade, paper, exhaustive, got '" +
+    if (name == "plain") return EngineKind::kPlain;
+    throw std::invalid_argument("engine must be one of cascade, paper, exhaustive, plain, got '" +
                                 std::string(name) + "'");
 }
 
@@ -209,6 +211,8 @@ void Index::search_group(const Kernels& kernels, const SearchRequest& request, c
         case EngineKind::kPaper:
             return search_paper(store_, kernels, settings_.alpha, request, queries, answers);
         case EngineKind::kExhaustive: return search_group_all(kernels, request, queries, answers);
+        case EngineKind::kPlain:
+            return search_plain(store_, kernels, settings_.metric, request, queries, answers);
     }
 }
 

@@ -23,9 +23,9 @@
 
 namespace hiernorm {
 
-enum class EngineKind { kCascade, kPaper, kExhaustive };
+enum class EngineKind { kCascade, kPaper, kExhaustive, kPlain };
 
-// "cascade", "paper" or "exhaustive"; throws std::invalid_argument for any other name.
+// "cascade", "paper", "exhaustive" or "plain"; throws std::invalid_argument for any other name.
 EngineKind engine_named(std::string_view name);
 
 // How much a search covered: the entries that it was allowed to return, and all that there were.
