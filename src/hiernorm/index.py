@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -10,9 +13,11 @@ import numpy.typing as npt
 from hiernorm.array_types import Float32Array, Int64Array
 from hiernorm.arrays import as_count, as_ids, as_rows, as_share, is_id
 from hiernorm.certificate import Certificate, digest
+from hiernorm.explanation import Explanation, explain_index
 from hiernorm.filters import Where, call_filter, ids_of_array
 from hiernorm.hits import Hits, RangeHits
 from hiernorm.index_changes import IndexChanges
+from hiernorm.index_file import load_index, save_index
 from hiernorm.settings import Engine, IndexSettings, Metric
 from hiernorm.threads import thread_count
 from hiernorm.verification import Verification, verify_hits
@@ -43,8 +48,10 @@ class Index(IndexChanges):
         ``"ip"`` (inner product), ``"cosine"`` or ``"l2"``, whose score is minus the squared
         Euclidean distance: the best entry is the nearest one.
     engine
-        ``"cascade"`` (fast), ``"paper"`` (Algorithm 1 to the letter; needs ``alpha``) or
-        ``"exhaustive"`` (every score; no codes, least memory). All are exact.
+        ``"cascade"`` (fast; plain vectors that no rotation orders are searched as by ``"flat"``),
+        ``"paper"`` (Algorithm 1 to the letter; needs ``alpha``), ``"flat"`` (float32 scores of all
+        rows, then canonical scores of what can be a hit; no codes, least memory) or
+        ``"exhaustive"`` (every canonical score). All are exact. See :meth:`explain`.
     cells
         Whether entries with similar directions are stored in groups, so that a search reads only
         the groups that can win (engine ``"cascade"``). None decides by the data: cells pay for
@@ -105,7 +112,7 @@ class Index(IndexChanges):
 
     @property
     def engine(self) -> Engine:
-        """``"cascade"``, ``"paper"`` or ``"exhaustive"``."""
+        """``"cascade"``, ``"paper"``, ``"flat"`` or ``"exhaustive"``."""
         return self._settings.engine
 
     @property
@@ -294,6 +301,99 @@ class Index(IndexChanges):
             queries, hits.ids.shape[1], self._thread_count(threads), self._ids_of(where)
         )
         return verify_hits(hits, queries, (ids, scores, entries), self.metric, self.reconstruct)
+
+    def explain(self, queries: npt.ArrayLike | None = None, k: int = 10) -> Explanation:
+        """Measure how this index searches its vectors, and whether it beats brute force.
+
+        It takes about a second. ``print`` the result for a summary.
+
+        Parameters
+        ----------
+        queries
+            ``(m, d)``: typical queries. By default entries of the index serve as queries, each for
+            one hit more: the first is the entry itself.
+        k
+            Hits per query.
+
+        Examples
+        --------
+        >>> import numpy as np, hiernorm
+        >>> x = np.random.default_rng(0).standard_normal((2000, 64)) * 0.8 ** np.arange(64)
+        >>> index = hiernorm.Index(dim=64)
+        >>> index.add(x)
+        >>> found = index.explain()
+        >>> found.engine, found.dims_for(0.9), found.share_refined < 0.1
+        ('cascade', 6, True)
+        """
+        if len(self) == 0:
+            raise ValueError("the index is empty: add vectors to explain how they are searched")
+        rows = None if queries is None else as_rows("queries", queries, self.dim)
+        return explain_index(self._settings, self._core, rows, as_count("k", k, most=MAX_HITS - 1))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the index to one file, whole or not at all; :meth:`load` maps it.
+
+        Deleted entries are left out. What was at ``path`` is replaced.
+
+        Examples
+        --------
+        >>> import hiernorm, tempfile, pathlib
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "vectors.hni"
+        >>> index = hiernorm.Index(dim=2)
+        >>> index.add([[1, 0], [0, 1]])
+        >>> index.save(path)
+        >>> hiernorm.Index.load(path).digest == index.digest
+        True
+        """
+        with self._write_lock:
+            if len(self) == 0:
+                raise ValueError("the index is empty: add vectors before you save it")
+            save_index(
+                Path(path),
+                self._settings,
+                self._core,
+                self._entries(),
+                self._next_id,
+                self._fitted_on,
+            )
+
+    @classmethod
+    def load(
+        cls, path: str | os.PathLike[str], *, check: bool = False, threads: int | None = None
+    ) -> Index:
+        """An index that :meth:`save` has written, with the same entries, parameters and answers.
+
+        The file is mapped: nothing is read but what a search needs, and processes share it. The
+        first addition copies the entries to memory; the file never changes. Engine ``"paper"``
+        always copies.
+
+        Parameters
+        ----------
+        path
+            The file.
+        check
+            Read the whole file and compare it with its digests. Without it, all but rows and codes
+            is checked.
+        threads
+            As for :class:`Index`.
+
+        Raises
+        ------
+        hiernorm.storage.errors.DamagedError
+            The file is truncated or changed, or is no saved index.
+        hiernorm.storage.errors.FormatVersionError
+            A newer hiernorm has written it.
+        """
+        saved = load_index(Path(path), check=check)
+        index = cls.__new__(cls)
+        index._settings = replace(saved.settings, threads=threads)
+        index._prepare()
+        if saved.core is None:
+            index.add(saved.rows, saved.ids)
+        else:
+            index._core, index._fitted_on = saved.core, saved.fitted_on
+        index._next_id = saved.next_id
+        return index
 
     @property
     def digest(self) -> str:

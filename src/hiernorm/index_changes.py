@@ -15,7 +15,7 @@ from hiernorm import _core
 from hiernorm._deprecation import renamed_attribute
 from hiernorm.array_types import Float32Array, Int64Array
 from hiernorm.arrays import as_ids, as_new_ids, as_rows, following_ids, next_id_after
-from hiernorm.fitting import SETTLED, choose_encoding, fill, is_due
+from hiernorm.fitting import SETTLED, choose_encoding, fill, is_due, plan_encoding
 from hiernorm.progress import ProgressCallback
 from hiernorm.settings import IndexSettings
 from hiernorm.storage.sources import as_array, is_source, read_all
@@ -95,17 +95,19 @@ class IndexChanges:
             if len(rows) == 0:
                 return
             core = self._core
-            fresh = self._settings.needs_fit and core.encoding() is None
-            if fresh:
-                core = self._settings.make_core()
+            if core.attached:  # the entries of a file never change
+                core = self._make_like_core()
+                fill(core, *self._entries())
+            fresh = self._settings.needs_fit and core.encoding() is None and len(core) == 0
             if fresh or replace:  # before anything is computed from them
                 self._settings.make_core().check(rows, given)
             if fresh:
-                core.set_encoding(self._choose_encoding(rows))
+                core = self._make_fitted_core(rows)
             removed = core.removed
             fill(core, given, rows, replace=replace, progress=progress)
             if fresh:
-                self._core, self._fitted_on = core, len(rows)
+                self._fitted_on = len(rows)
+            self._core = core
             self._removals += core.removed != removed
             self._next_id = next_id_after(self._next_id, given)
             self._tidy_up()
@@ -149,11 +151,29 @@ class IndexChanges:
         if due or core.removed > max(SETTLED, len(core)):
             self.optimize()
 
-    def _choose_encoding(self, rows: Float32Array) -> _core.Encoding:
+    def _make_fitted_core(self, rows: Float32Array) -> _core.Index:
+        """An empty native index for ``rows``: with an encoding, or flat where none would help."""
         settings = self._settings
-        return choose_encoding(
-            rows, settings.major, rotate=settings.rotates, metric=settings.metric
-        )
+        if settings.plans:
+            encoding = plan_encoding(rows, settings.metric)
+        else:
+            encoding = choose_encoding(
+                rows, settings.major, rotate=settings.rotates, metric=settings.metric
+            )
+        if encoding is None:
+            return settings.make_core("flat")
+        core = settings.make_core()
+        core.set_encoding(encoding)
+        return core
+
+    def _make_like_core(self) -> _core.Index:
+        """An empty native index with the engine and the encoding of this one."""
+        encoding = self._core.encoding()
+        is_flat = self._settings.needs_fit and encoding is None
+        core = self._settings.make_core("flat" if is_flat else None)
+        if encoding is not None:
+            core.set_encoding(encoding)
+        return core
 
     def optimize(self) -> None:
         """Fit the encoding again, on all entries: rotation, steps of the codes, cells.
@@ -170,7 +190,7 @@ class IndexChanges:
             core = self._settings.make_core()
             ids, rows = self._entries()
             if self._settings.needs_fit:
-                core.set_encoding(self._choose_encoding(rows))
+                core = self._make_fitted_core(rows)
             fill(core, ids, rows)
             self._core, self._fitted_on = core, len(core)
 
@@ -182,9 +202,8 @@ class IndexChanges:
         other = type(self).__new__(type(self))
         other._settings = self._settings
         other._prepare()
-        encoding = self._core.encoding()
-        if encoding is not None:
-            other._core.set_encoding(encoding)
+        if self._core.encoding() is not None:
+            other._core = self._make_like_core()
             other._fitted_on = self._fitted_on
         return other
 
@@ -211,6 +230,8 @@ class IndexChanges:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._settings = state["settings"]
         self._prepare()
+        if state["fit"] is None and self._settings.needs_fit and len(state["ids"]):
+            self._core = self._settings.make_core("flat")
         if state["fit"] is not None:
             self._core.set_encoding(_core.Encoding.restore(self._settings.dim, *state["fit"]))
         if len(state["ids"]):

@@ -115,7 +115,7 @@ void Store::write_entry(std::size_t position, const float* row, std::int64_t id,
     const std::size_t entry = position % kChunkEntries;
     chunk.ids[entry] = id;
     std::memcpy(chunk.rows.data() + entry * dim_, row, dim_ * sizeof(float));
-    if (layout_ == Layout::kRowsOnly) {  // for the plain scan
+    if (layout_ == Layout::kRowsOnly) {  // for the flat scan
         const double norm = canonical_norm(active_kernels(), row, dim_);
         double& largest = chunk.tiles[entry / kTileEntries].norm;
         largest = std::max(largest, norm * (1.0 + 0x1p-30));

@@ -8,6 +8,7 @@ import click
 
 import hiernorm
 from hiernorm.cli import database
+from hiernorm.cli.advise import advise
 from hiernorm.cli.cluster import cluster
 from hiernorm.cli.completion import completion
 from hiernorm.cli.data import data
@@ -92,6 +93,7 @@ def app(debug: bool) -> None:
 
 for command in (
     *database.COMMANDS,
+    advise,
     cluster,
     describe,
     match,

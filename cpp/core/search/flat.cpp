@@ -1,4 +1,4 @@
-// The plain scan: float32 scores of all rows, then canonical scores of the few that can be hits.
+// The flat scan: float32 scores of all rows, then canonical scores of the few that can be hits.
 //
 // For vectors that no rotation orders, where the cascade would read most rows after their codes. A
 // group of queries shares each load of a row. With u = 2^-24, L = ceil(dim / 16) and the sums of
@@ -59,7 +59,7 @@ struct Strip {
 };
 
 // One query: its bounds, and its answer so far.
-class PlainQuery {
+class FlatQuery {
    public:
     void begin(const Kernels& kernels, Metric metric, const float* row, std::size_t dim,
                const Mask& mask, Answer& answer) {
@@ -186,7 +186,7 @@ class PlainQuery {
     std::vector<std::uint32_t> ranked_;
 };
 
-class PlainScan {
+class FlatScan {
    public:
     void search(const Store& store, const Kernels& kernels, Metric metric,
                 const SearchRequest& request, const float* rows, std::span<Answer> answers) {
@@ -277,14 +277,14 @@ class PlainScan {
     const float* zeros_ = nullptr;
     std::vector<float> values_;
     std::vector<float> scores_;
-    std::vector<PlainQuery> queries_;
+    std::vector<FlatQuery> queries_;
 };
 
 }  // namespace
 
-void search_plain(const Store& store, const Kernels& kernels, Metric metric,
+void search_flat(const Store& store, const Kernels& kernels, Metric metric,
                   const SearchRequest& request, const float* queries, std::span<Answer> answers) {
-    thread_local PlainScan scan;  // its buffers serve the next call
+    thread_local FlatScan scan;  // its buffers serve the next call
     scan.search(store, kernels, metric, request, queries, answers);
 }
 
