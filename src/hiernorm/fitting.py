@@ -12,7 +12,7 @@ from hiernorm._core import Index as CoreIndex
 from hiernorm.array_types import Float32Array, Float64Array, Int64Array
 from hiernorm.planning import prefers_flat
 from hiernorm.progress import ProgressCallback
-from hiernorm.rotation import Rotation, choose_major, fit_rotation, unit_rows
+from hiernorm.rotation import Rotation, choose_major, fit_rotation, plan_major, unit_rows
 from hiernorm.threads import one_blas_thread
 
 SAMPLE_VALUES = 1 << 23
@@ -24,8 +24,10 @@ LEAST_PLANNED = 1024
 TRIAL_ROWS = 2048
 """Rows of the sample on which codes are tried."""
 TRIAL_DIMS = 256
-"""For vectors of more dimensions the trial has the rotation of the fit, which is most of the work;
-for others its own, so that a fit is saved where codes do not pay."""
+"""For vectors of more dimensions a rotation is most of the work: the trial has that of the fit, and
+is made in doubt only. For others it has its own, and saves the fit where codes do not pay."""
+DOUBTFUL = 0.25
+"""Share of the entries that survive the major, as expected, above which codes are tried."""
 HEADROOM = 1.05
 """Steps leave this much room above the largest value of a sample that is not all of the data."""
 SETTLED = 16384
@@ -79,14 +81,17 @@ def plan_encoding(rows: Float32Array, metric: str) -> Encoding | None:
     The plan is made on a small sample, before most of the work is done.
     """
     n, d = rows.shape
+    most = _most_rows(rows)
     with one_blas_thread():
-        most = _most_rows(rows) if d > TRIAL_DIMS else min(TRIAL_ROWS, _most_rows(rows))
+        if n >= LEAST_PLANNED and d <= TRIAL_DIMS:
+            trial = _sample(rows, min(TRIAL_ROWS, most), rotate=True, metric=metric)
+            if _prefers_flat(trial, n, metric):
+                return None
         sample = _sample(rows, most, rotate=True, metric=metric)
-        if n >= LEAST_PLANNED and _prefers_flat(sample, n, metric):
+        major, survivors = plan_major(_spread(sample.view, PLANNING_ROWS), n, metric)
+        doubtful = n >= LEAST_PLANNED and d > TRIAL_DIMS and survivors > DOUBTFUL
+        if doubtful and _prefers_flat(sample, n, metric):
             return None
-        if len(sample.rows) < min(n, _most_rows(rows)):
-            sample = _sample(rows, _most_rows(rows), rotate=True, metric=metric)
-        major = choose_major(_spread(sample.view, PLANNING_ROWS), n, metric)
         return _encode(sample, n, major, metric)
 
 
@@ -165,19 +170,6 @@ def fill(
         return
     if not replace:
         core.check(rows, ids)  # before anything is computed from them
-    with one_blas_thread():
-        _fill_rotated(core, encoding, rotation, ids, rows, replace, report)
-
-
-def _fill_rotated(
-    core: CoreIndex,
-    encoding: Encoding,
-    rotation: Rotation,
-    ids: Int64Array,
-    rows: Float32Array,
-    replace: bool,
-    report: ProgressCallback,
-) -> None:
     majors = majors_of(encoding, rotation, rows)
     with Addition(core, rows, majors, ids, checked=True) as addition:
         order = addition.order

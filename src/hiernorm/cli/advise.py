@@ -107,7 +107,7 @@ def _draw_energy(axes: Any, found: Explanation) -> None:
     axes.plot(dims, 100 * found.energy, color=SERIES[0])
     axes.plot(dims, 100 * dims / found.dim, color="grey", linewidth=0.8, linestyle=":")
     axes.annotate(
-        "no spread at all", (found.dim * 0.62, 60), color="grey", fontsize="small", va="top"
+        "all dimensions alike", (found.dim * 0.62, 60), color="grey", fontsize="small", va="top"
     )
     if found.major is not None:
         share = 100 * found.energy[found.major - 1]
