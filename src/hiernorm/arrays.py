@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hiernorm.array_types import Float32Array, Int64Array
+from hiernorm.inputs import to_numpy
 
 MAX_ID = int(np.iinfo(np.int64).max)
 
@@ -17,10 +18,11 @@ MAX_ID = int(np.iinfo(np.int64).max)
 def as_float32(name: str, values: npt.ArrayLike) -> Float32Array:
     """``values`` as a C-contiguous float32 array of one or two dimensions.
 
-    Float64, float16 and integers are rounded to the nearest float32. A contiguous float32 array is
-    returned without a copy.
+    Float64, float16 and integers are rounded to the nearest float32. Contiguous float32 numbers of
+    any library are used without a copy: NumPy, torch, Arrow, polars, whatever has DLPack (see
+    :mod:`hiernorm.inputs`).
     """
-    array = np.asarray(values)
+    array = to_numpy(name, values)
     if array.dtype != np.float32:
         if array.dtype.kind not in "fiu":
             raise TypeError(f"{name} must be numbers (float32 is used), got dtype {array.dtype}")
@@ -50,7 +52,8 @@ def as_ids(ids: npt.ArrayLike, count: int | None = None) -> Int64Array:
     if array.size == 0:
         array = array.astype(np.int64)
     if array.dtype.kind not in "iu":
-        raise TypeError(f"ids must be integers (int64 is used), got dtype {array.dtype}")
+        hint = ": see string_keys=True" if array.dtype.kind in "UTO" else ""
+        raise TypeError(f"ids must be integers (int64 is used), got dtype {array.dtype}{hint}")
     if array.ndim != 1:
         raise ValueError(f"ids must have shape (n,), got {array.shape}")
     if count is not None and len(array) != count:

@@ -6,9 +6,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from hiernorm.array_types import Float64Array, Int64Array
 from hiernorm.certificate import Certificate
+from hiernorm.extras import import_extra
+from hiernorm.payload import PayloadReader, answers
 
 
 class Hits:
@@ -41,7 +44,7 @@ class Hits:
     ([0.0, 5.0], [1, 0])
     """
 
-    __slots__ = ("_certificate", "_proof", "ids", "metric", "scores")
+    __slots__ = ("_certificate", "_payload", "_proof", "ids", "metric", "scores")
 
     def __init__(
         self,
@@ -52,10 +55,12 @@ class Hits:
         entries: int,
         digest: Callable[[], str],
         metric: str,
+        payload: PayloadReader | None = None,
     ) -> None:
         self.ids = ids
         self.scores = scores
         self.metric = metric
+        self._payload = payload
         self._proof: tuple[Any, ...] | None = (work, skipped_bound, entries, digest)
         self._certificate: Certificate | None = None
 
@@ -77,6 +82,44 @@ class Hits:
         Ranks go by :attr:`scores`, whose bits are promised; distances are computed from them.
         """
         return distances_of(self.scores, self.metric)
+
+    @property
+    def keys(self) -> npt.NDArray[np.object_]:
+        """``(m, k)``: the string keys of the hits, None where there are fewer than k entries.
+
+        Of a container with ``string_keys=True``; the others have no such attribute.
+        """
+        return answers.keys_of(self._payload, self.ids)
+
+    def to_arrow(self) -> Any:
+        """A ``pyarrow.Table`` with a row per hit, of one query after the other, best first.
+
+        Its columns are ``query`` and ``rank`` (both from 0: the hit is ``ids[query, rank]``),
+        ``id``, ``score``, ``distance`` (l2 and cosine), then the string key and the payload. A
+        payload column that is called as one of these comes as ``payload.<name>``.
+
+        Examples
+        --------
+        >>> import hiernorm
+        >>> index = hiernorm.Index(dim=2)
+        >>> index.add([[0, 1], [3, 4]])
+        >>> index.search([0, 1], k=5).to_arrow().to_pylist()[0]
+        {'query': 0, 'rank': 0, 'id': 1, 'score': 4.0}
+        """
+        queries, k = self.ids.shape
+        return answers.hits_table(
+            np.repeat(np.arange(queries), k),
+            np.tile(np.arange(k), queries),
+            self.ids.ravel(),
+            self.scores.ravel(),
+            None if self.metric == "ip" else self.distances.ravel(),
+            self._payload,
+        )
+
+    def to_pandas(self) -> Any:
+        """:meth:`to_arrow` as a ``pandas.DataFrame``."""
+        import_extra("pandas", extra="pandas")
+        return self.to_arrow().to_pandas()
 
     def checked(self, queries: int, k: int) -> tuple[Int64Array, Float64Array]:
         """Ids and scores as the core takes them; ValueError unless the shape is (queries, k)."""
@@ -106,7 +149,8 @@ class Hits:
 
     def __getstate__(self) -> tuple[None, dict[str, Any]]:
         names = [name for kind in type(self).__mro__ for name in getattr(kind, "__slots__", ())]
-        state = {"_certificate": self.certificate, "_proof": None}
+        payload = None if self._payload is None else answers.KeptPayload(self._payload, self.ids)
+        state = {"_certificate": self.certificate, "_proof": None, "_payload": payload}
         return None, {name: getattr(self, name) for name in names} | state
 
     def __repr__(self) -> str:
@@ -131,7 +175,7 @@ class RangeHits:
         What the scores are: ``"ip"``, ``"cosine"`` or ``"l2"``.
     """
 
-    __slots__ = ("certificate", "ids", "metric", "offsets", "scores")
+    __slots__ = ("_payload", "certificate", "ids", "metric", "offsets", "scores")
 
     def __init__(
         self,
@@ -140,17 +184,46 @@ class RangeHits:
         scores: Float64Array,
         certificate: Certificate,
         metric: str,
+        payload: PayloadReader | None = None,
     ) -> None:
         self.offsets = offsets
         self.ids = ids
         self.scores = scores
         self.certificate = certificate
         self.metric = metric
+        self._payload = payload
 
     @property
     def distances(self) -> Float64Array:
         """``(total,)``, as :attr:`Hits.distances`."""
         return distances_of(self.scores, self.metric)
+
+    @property
+    def keys(self) -> npt.NDArray[np.object_]:
+        """``(total,)``, as :attr:`Hits.keys`."""
+        return answers.keys_of(self._payload, self.ids)
+
+    def to_arrow(self) -> Any:
+        """A ``pyarrow.Table`` with a row per hit, as :meth:`Hits.to_arrow`."""
+        counts = np.diff(self.offsets)
+        return answers.hits_table(
+            np.repeat(np.arange(len(self)), counts),
+            np.arange(len(self.ids)) - np.repeat(self.offsets[:-1], counts),
+            self.ids,
+            self.scores,
+            None if self.metric == "ip" else self.distances,
+            self._payload,
+        )
+
+    def to_pandas(self) -> Any:
+        """:meth:`to_arrow` as a ``pandas.DataFrame``."""
+        import_extra("pandas", extra="pandas")
+        return self.to_arrow().to_pandas()
+
+    def __getstate__(self) -> tuple[None, dict[str, Any]]:
+        payload = None if self._payload is None else answers.KeptPayload(self._payload, self.ids)
+        state = {name: getattr(self, name) for name in self.__slots__}
+        return None, state | {"_payload": payload}
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

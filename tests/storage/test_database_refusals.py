@@ -157,10 +157,10 @@ def test_another_format_version_is_refused(path: Path) -> None:
     db = create(path)
     db.add(vectors(1, 5))
     manifest = json.loads((path / "manifest.json").read_text())
-    (path / "manifest.json").write_text(json.dumps({**manifest, "version": 2}))
+    (path / "manifest.json").write_text(json.dumps({**manifest, "version": 3}))
     before = contents(path)
     text = (
-        f"{path} has format version 2, this hiernorm reads version 1: "
+        f"{path} has format version 3, this hiernorm reads versions 1 and 2: "
         "install the version of hiernorm that wrote it"
     )
     with raises_text(FormatVersionError, text):

@@ -20,13 +20,19 @@ Searchable = hiernorm.Index | hiernorm.Database | ShardedDatabase
 
 @contextmanager
 def empty(
-    container: str, vectors: str, dim: int, major: int, alpha: float = 0.125, metric: str = "ip"
+    container: str,
+    vectors: str,
+    dim: int,
+    major: int,
+    alpha: float = 0.125,
+    metric: str = "ip",
+    **further: Any,
 ) -> Iterator[Searchable]:
     """A container of one of CONTAINERS, without entries; ``vectors`` is "hn" or "plain".
 
     Segments are small and have codes however few their entries: several of them are searched.
     """
-    options: dict[str, Any] = {"metric": metric}
+    options: dict[str, Any] = {"metric": metric, **further}
     if vectors == "hn":
         options |= {"major": major, "alpha": alpha}
     if container == "Index":

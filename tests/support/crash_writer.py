@@ -17,6 +17,7 @@ import numpy as np
 
 import hiernorm
 from database_support import Model, small_segments, vectors
+from payload_support import payload_of
 
 IDS = 60
 
@@ -56,9 +57,9 @@ def apply_to_database(db: hiernorm.Database, seed: int, number: int) -> None:
     elif not ids:
         return
     elif kind == "add":
-        db.add(rows, ids)
+        db.add(rows, ids, payload=payload_of(rows))
     elif kind == "upsert":
-        db.upsert(rows, ids)
+        db.upsert(rows, ids, payload=payload_of(rows))
     else:
         db.delete(ids)
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
 
-from hiernorm.array_types import Int64Array
 from hiernorm.cli.options import (
     ALPHA,
     EXISTING_FILE,
@@ -25,6 +23,21 @@ from hiernorm.cli.options import (
     PATH,
     SOURCES,
     former_name,
+)
+from hiernorm.cli.payload import (
+    CONDITION,
+    PAYLOAD,
+    PAYLOAD_COLUMNS,
+    SHOWN_COLUMNS,
+    STRING_KEYS,
+    echo_table,
+    hits_table,
+    parse_ids,
+    payload_of,
+    read_ids,
+    read_where,
+    shown_columns,
+    write_hits,
 )
 from hiernorm.cli.progress import progress_bar
 from hiernorm.cli.requirements import PARQUET
@@ -57,29 +70,18 @@ def echo_result(as_json: bool, text: str, **facts: Any) -> None:
     click.echo(json.dumps(facts) if as_json else text)
 
 
-def _read_ids(file: Path | None) -> Int64Array | None:
-    if file is None:
-        return None
-    if file.suffix == ".npy":
-        ids: Int64Array = np.load(file, allow_pickle=False)
-        return ids
-    text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
-    words = text.split()
-    try:
-        return np.array([int(word) for word in words], np.int64)
-    except (ValueError, OverflowError):
-        raise click.BadParameter(f"{file}: expected one integer per line") from None
-
-
-def _insert(db: Database, sources: tuple[Path, ...], ids: Int64Array | None, replace: bool) -> int:
+def _insert(
+    db: Database, sources: tuple[Path, ...], ids_file: Path | None, payload: Any, replace: bool
+) -> int:
     """Add each file as one change, as a whole or not at all."""
+    ids = read_ids(ids_file, db.string_keys)
     if ids is not None and len(sources) > 1:
         raise click.UsageError("--ids goes with one FILE")
     count = 0
     for source in sources:
         with progress_bar(source.name) as report:
             insert = db.upsert if replace else db.add
-            count += insert(source, ids, progress=report)
+            count += insert(source, ids, payload=payload, progress=report)
     return count
 
 
@@ -90,6 +92,9 @@ def _insert(db: Database, sources: tuple[Path, ...], ids: Int64Array | None, rep
 @ALPHA
 @METRIC
 @IDS
+@STRING_KEYS
+@PAYLOAD
+@PAYLOAD_COLUMNS
 @JSON
 @PARQUET
 def build(
@@ -99,6 +104,9 @@ def build(
     alpha: float | None,
     metric: Metric,
     ids_file: Path | None,
+    string_keys: bool,
+    payload_file: Path | None,
+    payload_columns: str | None,
     as_json: bool,
 ) -> None:
     """Make a database from files of vectors.
@@ -106,14 +114,21 @@ def build(
     FILE is .npy, .npz, .safetensors or .parquet and may be larger than memory. Vectors are the
     matrix called "vectors", or the only one; ids are called "ids", or follow 0, 1, 2, ...
     """
-    ids = _read_ids(ids_file)
+    payload = payload_of(payload_file, payload_columns, sources)
     first, _ = next(read_pieces(sources[0]), (None, None))
     if first is None or first.ndim != 2:
         raise click.UsageError(f"{sources[0]} holds no vectors")
-    db = Database.create(database, first.shape[1], major=major, alpha=alpha, metric=metric)
+    db = Database.create(
+        database,
+        first.shape[1],
+        major=major,
+        alpha=alpha,
+        metric=metric,
+        string_keys=string_keys,
+    )
     del first
     try:
-        count = _insert(db, sources, ids, replace=False)
+        count = _insert(db, sources, ids_file, payload, replace=False)
     except BaseException:
         shutil.rmtree(database, ignore_errors=True)  # this command made it
         raise
@@ -125,6 +140,8 @@ def build(
 @SOURCES
 @click.option("--upsert", is_flag=True, help="Replace entries with the same ids.")
 @IDS
+@PAYLOAD
+@PAYLOAD_COLUMNS
 @WAIT
 @JSON
 @PARQUET
@@ -133,6 +150,8 @@ def add(
     sources: tuple[Path, ...],
     upsert: bool,
     ids_file: Path | None,
+    payload_file: Path | None,
+    payload_columns: str | None,
     wait: float,
     as_json: bool,
 ) -> None:
@@ -140,8 +159,9 @@ def add(
 
     FILE is .npy, .npz, .safetensors or .parquet and may be larger than memory.
     """
+    payload = payload_of(payload_file, payload_columns, sources)
     db = Database.open(database, lock_timeout=wait)
-    count = _insert(db, sources, _read_ids(ids_file), upsert)
+    count = _insert(db, sources, ids_file, payload, upsert)
     echo_result(
         as_json,
         f"{database}: {count:,} vectors added, {len(db):,} in all",
@@ -152,26 +172,28 @@ def add(
 
 @click.command(context_settings={"ignore_unknown_options": True})
 @DATABASE
-@click.argument("ids", nargs=-1, type=int, metavar="[ID]...")
+@click.argument("ids", nargs=-1, metavar="[ID]...")
 @IDS
 @click.option("--ignore-missing", is_flag=True, help="Ignore ids that do not exist.")
 @WAIT
 @JSON
 def delete(
     database: Path,
-    ids: tuple[int, ...],
+    ids: tuple[str, ...],
     ids_file: Path | None,
     ignore_missing: bool,
     wait: float,
     as_json: bool,
 ) -> None:
-    """Delete entries by their ids."""
-    given = _read_ids(ids_file)
-    if (given is None) == (not ids):
+    """Delete entries by their ids, or by their string keys."""
+    if (ids_file is None) == (not ids):
         raise click.UsageError("give ids, or --ids with a file of them")
     db = Database.open(database, lock_timeout=wait)
+    given: Any = list(ids) if db.string_keys else parse_ids(list(ids), "ID")
+    if ids_file is not None:
+        given = read_ids(ids_file, db.string_keys)
     before = len(db)
-    db.delete(np.array(ids, np.int64) if given is None else given, ignore_missing=ignore_missing)
+    db.delete(given, ignore_missing=ignore_missing)
     count = before - len(db)
     echo_result(
         as_json,
@@ -185,11 +207,8 @@ def delete(
 @DATABASE
 @click.argument("queries", type=EXISTING_FILE)
 @HITS
-@click.option(
-    "--where",
-    type=FILE_OR_STDIN,
-    help="Search only these ids: a file of ids, .npy or text. - means stdin.",
-)
+@CONDITION
+@SHOWN_COLUMNS
 @click.option("--threads", type=click.IntRange(min=1), help="Number of threads [all processors].")
 @click.option(
     "--out", type=OUTPUT_FILE, help="Write ids and scores to a .npz, .safetensors or .parquet file."
@@ -200,7 +219,8 @@ def search(
     database: Path,
     queries: Path,
     k: int,
-    where: Path | None,
+    where: str | None,
+    columns: str | None,
     threads: int | None,
     out: Path | None,
     as_json: bool,
@@ -212,10 +232,19 @@ def search(
     """
     db = Database.open(database, threads=threads)
     rows = np.concatenate([piece for piece, _ in read_pieces(queries)])
-    hits = db.search(rows, k, where=_read_ids(where))
+    shown = shown_columns(columns, db)
+    hits = db.search(rows, k, where=read_where(where, db))
     if out is not None:
+        if shown or db.string_keys:
+            write_hits(out, hits_table(hits, db, shown))
+            echo_result(as_json, f"{out}: {len(hits):,} queries", queries=len(hits), k=k)
+            return
         write_arrays(out, {"ids": hits.ids, "scores": hits.scores})
         echo_result(as_json, f"{out}: {len(hits):,} queries, {k} hits each", queries=len(hits), k=k)
+        return
+    if shown or db.string_keys:
+        exact = bool(hits.certificate.exact.all())
+        echo_table(hits_table(hits, db, shown), k, exact, as_json)
         return
     echo_hits(hits, k, as_json)
 

@@ -55,5 +55,14 @@ def echo_facts(facts: dict[str, Any], as_json: bool) -> None:
         click.echo(json.dumps(facts))
         return
     for name, value in facts.items():
-        text = f"{value:,}" if isinstance(value, int) and name != "generation" else value
-        click.echo(f"{name:<16} {'-' if value is None else text}")
+        click.echo(f"{name:<16} {_shown(name, value)}")
+
+
+def _shown(name: str, value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, dict):
+        return ", ".join(f"{key} ({kind})" for key, kind in value.items()) or "-"
+    if isinstance(value, int) and name != "generation":
+        return f"{value:,}"
+    return "-" if value is None else str(value)

@@ -13,6 +13,7 @@ from hiernorm.array_types import BoolArray, Float64Array, Int64Array
 from hiernorm.certificate import Certificate
 from hiernorm.distributed.placement import shard_of
 from hiernorm.hits import Hits
+from hiernorm.payload import PayloadReader
 
 
 @dataclass(frozen=True)
@@ -94,10 +95,12 @@ class ShardedHits(Hits):
         certificate: ShardedCertificate,
         seconds: dict[str, float],
         metric: str,
+        payload: PayloadReader | None = None,
     ) -> None:
         self.ids = ids
         self.scores = scores
         self.metric = metric
+        self._payload = payload
         self._proof = None
         self._certificate: ShardedCertificate = certificate
         self.seconds = seconds

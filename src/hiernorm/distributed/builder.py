@@ -85,7 +85,7 @@ def build(
     parameters = Parameters(dim, major, None if alpha is None else float(alpha), metric)
     parameters.settings()
     plan = {
-        "parameters": vars(parameters),
+        "parameters": parameters.members(),
         "shards": shards,
         "sources": None if files is None else describe_sources(files),
     }

@@ -17,11 +17,18 @@ MAX_SHARDS = 99_999
 
 
 def create_shards(
-    folder: Path, dim: int, shards: int, major: int | None, alpha: float | None, metric: Metric
+    folder: Path,
+    dim: int,
+    shards: int,
+    major: int | None,
+    alpha: float | None,
+    metric: Metric,
+    string_keys: bool = False,
 ) -> ShardsManifest:
     """Make an empty database; also in a folder where an interrupted call left files."""
     count = as_count("shards", shards, most=MAX_SHARDS)
-    parameters = Parameters(dim, major, None if alpha is None else float(alpha), metric)
+    share = None if alpha is None else float(alpha)
+    parameters = Parameters(dim, major, share, metric, string_keys)
     parameters.settings()
     folder.mkdir(parents=True, exist_ok=True)
     with WriterLock(folder, 0.0):
@@ -34,7 +41,8 @@ def create_shards(
         manifests = prepare_folders(folder, parameters, count)
         if any(manifest.generation for manifest in manifests):
             raise FileExistsError(f"{folder} has shards with entries: choose another folder")
-        created = ShardsManifest(parameters, tuple(pin_of(manifest) for manifest in manifests))
+        pins = tuple(pin_of(manifest) for manifest in manifests)
+        created = ShardsManifest(parameters, pins, columns=manifests[0].columns)
         created.write(folder)
     return created
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -20,6 +20,7 @@ from hiernorm.distributed.creation import create_shards
 from hiernorm.distributed.fan_out import QueryFanOut, ShardQuery
 from hiernorm.distributed.location import Location
 from hiernorm.distributed.manifest import ShardsManifest
+from hiernorm.distributed.payload import ShardedPayload
 from hiernorm.distributed.reader import ShardedReader
 from hiernorm.distributed.server import ShardSpec
 from hiernorm.distributed.session import connect
@@ -27,6 +28,7 @@ from hiernorm.distributed.writer import ShardedWriter
 from hiernorm.filters import Where
 from hiernorm.hits import Hits, RangeHits
 from hiernorm.index import MAX_HITS
+from hiernorm.payload.answers import holds_key, keys_of, table_of, visible_columns
 from hiernorm.progress import ProgressCallback
 from hiernorm.settings import Metric
 from hiernorm.storage.database import verify_without_answer
@@ -107,6 +109,7 @@ class ShardedDatabase:
         major: int | None = None,
         alpha: float | str | None = None,
         metric: Metric = "ip",
+        string_keys: bool = False,
         **options: Any,
     ) -> ShardedDatabase:
         """Make an empty database in a new folder that all nodes see.
@@ -115,7 +118,7 @@ class ShardedDatabase:
         ----------
         path
             Folder to make (or ``file://`` URI); it must not exist, or be empty.
-        dim, major, alpha, metric
+        dim, major, alpha, metric, string_keys
             As for :meth:`hiernorm.Database.create`.
         shards
             The number of shards; it never changes.
@@ -123,7 +126,7 @@ class ShardedDatabase:
             As for :meth:`open`.
         """
         share = None if alpha is None else as_share("alpha", alpha)
-        create_shards(Location(path).folder, dim, shards, major, share, metric)
+        create_shards(Location(path).folder, dim, shards, major, share, metric, string_keys)
         return cls.open(path, **options)
 
     @classmethod
@@ -236,7 +239,28 @@ class ShardedDatabase:
     def __len__(self) -> int:
         return self._reader.manifest.entries
 
+    @property
+    def string_keys(self) -> bool:
+        """Whether entries are named by strings."""
+        return self._reader.manifest.parameters.string_keys
+
+    @property
+    def keys(self) -> list[str]:
+        """The string keys of all entries, in the order of :attr:`ids`."""
+        ids = self.ids
+        return self._read(lambda manifest: keys_of(self._payload(manifest), ids).tolist())
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """The payload columns, as :attr:`hiernorm.Database.columns`."""
+        return visible_columns(self._payload(self._reader.manifest))
+
+    def _payload(self, manifest: ShardsManifest) -> ShardedPayload:
+        return self._reader.payload(manifest, self._deadline)
+
     def __contains__(self, id: object) -> bool:
+        if isinstance(id, str):
+            return self._read(lambda manifest: holds_key(self._payload(manifest), id))
         if not is_id(id):
             return False
         wanted = as_ids(id)
@@ -268,39 +292,45 @@ class ShardedDatabase:
     # Changes: each is one generation.
 
     def add(
-        self, x: Any, ids: npt.ArrayLike | None = None, *, progress: ProgressCallback | None = None
+        self,
+        x: Any,
+        ids: npt.ArrayLike | Sequence[str] | None = None,
+        *,
+        payload: Any = None,
+        progress: ProgressCallback | None = None,
     ) -> int:
         """Add vectors; all of them, or none: as :meth:`hiernorm.Database.add`.
 
         Files and iterators larger than memory go through files in the database's folder;
         :func:`hiernorm.distributed.build` is the way to make a large database.
         """
-        return self._insert(x, ids, progress, replacing=False)
+        return self._insert(x, ids, payload, progress, replacing=False)
 
     def upsert(
-        self, x: Any, ids: npt.ArrayLike | None = None, *, progress: ProgressCallback | None = None
-    ) -> int:
-        """Add vectors, replacing entries with the same ids; parameters as for :meth:`add`."""
-        return self._insert(x, ids, progress, replacing=True)
-
-    def _insert(
         self,
         x: Any,
-        ids: npt.ArrayLike | None,
-        progress: ProgressCallback | None,
+        ids: npt.ArrayLike | Sequence[str] | None = None,
         *,
-        replacing: bool,
+        payload: Any = None,
+        progress: ProgressCallback | None = None,
+    ) -> int:
+        """Add vectors, replacing entries with the same ids; parameters as for :meth:`add`."""
+        return self._insert(x, ids, payload, progress, replacing=True)
+
+    def _insert(
+        self, x: Any, ids: Any, payload: Any, progress: ProgressCallback | None, *, replacing: bool
     ) -> int:
         with self._change_lock, self._writer.begin(self._lock_timeout) as base:
             count, self._reader.manifest = self._writer.insert(
-                base, x, ids, progress, replacing=replacing
+                base, x, ids, progress, replacing=replacing, payload=payload
             )
             return count
 
-    def delete(self, ids: npt.ArrayLike, *, ignore_missing: bool = False) -> None:
+    def delete(self, ids: npt.ArrayLike | Sequence[str], *, ignore_missing: bool = False) -> None:
         """Delete entries; KeyError names the first id that is not there, unless ignored."""
         with self._change_lock, self._writer.begin(self._lock_timeout) as base:
-            self._reader.manifest = self._writer.delete(base, as_ids(ids), ignore_missing)
+            wanted = self._payload(base).ids_of(ids, ignore_missing=ignore_missing)
+            self._reader.manifest = self._writer.delete(base, wanted, ignore_missing)
 
     def compact(self) -> None:
         """Rewrite the live entries of every shard in as few segments as possible."""
@@ -332,8 +362,8 @@ class ShardedDatabase:
         q, k, beta
             As for :meth:`hiernorm.Database.search`.
         where
-            Ids, a mask over :attr:`ids`, or a function of an array of ids (which is sent to the
-            actors).
+            Ids, a mask over :attr:`ids`, a function of an array of ids (which is sent to the
+            actors), or a condition on the payload, as for :meth:`hiernorm.Database.select`.
         deadline
             Seconds, for all queries of this call; by default that of the database.
         allow_partial
@@ -389,10 +419,31 @@ class ShardedDatabase:
 
         return self._reader.read(search, until)
 
-    def reconstruct(self, ids: npt.ArrayLike) -> Float32Array:
+    def reconstruct(self, ids: npt.ArrayLike | Sequence[str]) -> Float32Array:
         """The vectors of ``ids``: ``(n, d)`` float32, as they were added; KeyError without one."""
-        wanted = as_ids(ids)
-        return self._read(lambda manifest: self._reader.rows(manifest, wanted, self._deadline))
+
+        def rows(manifest: ShardsManifest) -> Float32Array:
+            wanted = self._payload(manifest).ids_of(ids)
+            return self._reader.rows(manifest, wanted, self._deadline)
+
+        return self._read(rows)
+
+    def payload(
+        self,
+        ids: npt.ArrayLike | Sequence[str] | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> Any:
+        """The payload of ``ids`` as a ``pyarrow.Table``: as :meth:`hiernorm.Database.payload`."""
+
+        def table(manifest: ShardsManifest) -> Any:
+            payload = self._payload(manifest)
+            if ids is None:
+                wanted = self._reader.ids(manifest, self._deadline)
+            else:
+                wanted = payload.ids_of(ids)
+            return table_of(payload, wanted, columns)
+
+        return self._read(table)
 
     def verify(
         self,

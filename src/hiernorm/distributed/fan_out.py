@@ -23,6 +23,7 @@ from hiernorm.distributed.manifest import ShardsManifest
 from hiernorm.distributed.placement import split_by_shard
 from hiernorm.distributed.server import ShardResult
 from hiernorm.filters import Where
+from hiernorm.payload.conditions import BoundCondition
 
 BATCH = 256
 """Queries in one call of a shard."""
@@ -203,7 +204,8 @@ def plan_waves(shards: int, size: int | None, first_shard: int = 0) -> list[list
 
 def _filters(shard_query: ShardQuery, wave: list[int]) -> Iterator[tuple[int, Where | None]]:
     """The filter of each shard in a wave; a filter of ids keeps the ids of that shard."""
-    if shard_query.where is None or callable(shard_query.where):
+    shared = (type(None), BoundCondition)
+    if isinstance(shard_query.where, shared) or callable(shard_query.where):
         for shard in wave:
             yield shard, shard_query.where
         return

@@ -9,12 +9,15 @@ from typing import Any
 
 from hiernorm import _files
 from hiernorm.distributed.placement import NAME
+from hiernorm.payload.columns import Column
 from hiernorm.storage.errors import DamagedError, FormatVersionError, NotADatabaseError
 from hiernorm.storage.manifest import Manifest, Parameters, digest_members
 
 MANIFEST = "shards.json"
 FORMAT = "hiernorm sharded database"
 VERSION = 1
+PAYLOAD_VERSION = 2
+"""The version of a manifest that knows of payload or string keys; all others stay at 1."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,13 @@ class ShardsManifest:
     pins: tuple[Pin, ...]
     generation: int = 0
     next_id: int = 0
+    columns: tuple[Column, ...] = ()
+
+    @property
+    def version(self) -> int:
+        """The version of the format that describes this generation."""
+        payload = self.columns or self.parameters.string_keys
+        return PAYLOAD_VERSION if payload else VERSION
 
     @property
     def shards(self) -> int:
@@ -47,7 +57,10 @@ class ShardsManifest:
 
     def write(self, folder: Path) -> None:
         """Make this the generation that the next reader opens; this commits a change."""
-        members = {"format": FORMAT, "version": VERSION, "placement": NAME, **asdict(self)}
+        members = {"format": FORMAT, "version": self.version, "placement": NAME, **asdict(self)}
+        members["parameters"] = self.parameters.members()
+        if self.version == VERSION:
+            del members["columns"]
         members["sha256"] = digest_members(json.loads(json.dumps(members)))
         _files.replace_file(folder / MANIFEST, (json.dumps(members, indent=1) + "\n").encode())
 
@@ -73,11 +86,12 @@ def parse_shards_manifest(data: bytes, where: str) -> ShardsManifest:
         raise DamagedError(f"{where} is damaged (it is not JSON): restore it") from None
     if not known:
         raise NotADatabaseError(f"{where} is not the manifest of a sharded database")
-    if members.get("version") != VERSION or members.get("placement") != NAME:
+    versions = (VERSION, PAYLOAD_VERSION)
+    if members.get("version") not in versions or members.get("placement") != NAME:
         raise FormatVersionError(
             f"{where} has version {members.get('version')!r} and placement "
-            f"{members.get('placement')!r}, this hiernorm reads {VERSION} and {NAME!r}: install "
-            "the version of hiernorm that wrote it"
+            f"{members.get('placement')!r}, this hiernorm reads {VERSION} or {PAYLOAD_VERSION} "
+            f"and {NAME!r}: install the version of hiernorm that wrote it"
         )
     if members.pop("sha256", None) != digest_members(members):
         raise DamagedError(f"{where} is damaged (its digest does not match): restore it")
@@ -86,4 +100,5 @@ def parse_shards_manifest(data: bytes, where: str) -> ShardsManifest:
         tuple(Pin(**pin) for pin in members["pins"]),
         members["generation"],
         members["next_id"],
+        tuple(Column(**column) for column in members.get("columns", ())),
     )

@@ -22,9 +22,15 @@ from hiernorm.distributed.errors import ShardsMissingError, StaleGenerationError
 from hiernorm.distributed.fan_out import BatchResult, QueryFanOut, ShardQuery
 from hiernorm.distributed.location import Location
 from hiernorm.distributed.manifest import ShardsManifest
+from hiernorm.distributed.payload import ShardedPayload
 from hiernorm.distributed.placement import split_by_shard
 from hiernorm.filters import ids_of_array
 from hiernorm.hits import RangeHits
+from hiernorm.payload import ID
+from hiernorm.payload.answers import payload_of_hits
+from hiernorm.payload.columns import Column
+from hiernorm.payload.conditions import BoundCondition, compile_condition, is_condition
+from hiernorm.payload.keys import are_keys
 from hiernorm.settings import IndexSettings
 from hiernorm.storage.database import ENTRIES_AT_A_TIME
 from hiernorm.verification import Verification
@@ -85,7 +91,8 @@ class ShardedReader:
         }
         seconds["total"] = time.perf_counter() - start
         certificate = self._certificate(shard_query, results, scores[:, -1], missing)
-        return ShardedHits(ids, scores, certificate, seconds, self._settings.metric)
+        payload = payload_of_hits(self.payload(shard_query.manifest, shard_query.timeout))
+        return ShardedHits(ids, scores, certificate, seconds, self._settings.metric, payload)
 
     def range(self, shard_query: ShardQuery, queries: Float32Array) -> RangeHits:
         """All entries from the threshold up."""
@@ -101,6 +108,13 @@ class ShardedReader:
             np.concatenate([result.scores for result in results]),
             self._certificate(shard_query, results, kth, missing),
             self._settings.metric,
+            payload_of_hits(self.payload(shard_query.manifest, shard_query.timeout)),
+        )
+
+    def payload(self, manifest: ShardsManifest, timeout: float) -> ShardedPayload:
+        """The payload of a generation."""
+        return ShardedPayload(
+            manifest, lambda method, arguments: self.call(manifest, method, arguments, timeout)
         )
 
     def _certificate(
@@ -125,8 +139,14 @@ class ShardedReader:
     def _with_ids(self, shard_query: ShardQuery) -> ShardQuery:
         """The query with a mask replaced by ids, which can be sent to their shards."""
         where, manifest = shard_query.where, shard_query.manifest
-        if where is None or callable(where):
+        if is_condition(where):
+            compile_condition(where, [Column(ID, "int64"), *manifest.columns])
+            return replace(shard_query, where=BoundCondition(where, manifest.columns))
+        if where is None or callable(where) or isinstance(where, BoundCondition):
             return shard_query
+        if are_keys(where):
+            payload = self.payload(manifest, shard_query.timeout)
+            where = payload.ids_of(where, ignore_missing=True)
         wanted = ids_of_array(
             where, manifest.entries, lambda: self.ids(manifest, shard_query.timeout), "database"
         )

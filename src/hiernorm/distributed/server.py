@@ -63,8 +63,9 @@ class ShardChange:
     """
 
     kind: str
-    ids: Int64Array | None = None
+    ids: Int64Array | list[str] | None = None
     rows: Float32Array | None = None
+    payload: Any = None
     folder: str = ""
     names: tuple[str, ...] = ()
 
@@ -131,6 +132,16 @@ class ShardServer:
         """Which of ``ids`` are in the shard."""
         return self._at(pin).holds(ids)
 
+    def ids_of(self, pin: Pin, keys: list[str]) -> Int64Array:
+        """The ids of string keys; -1 for those that no entry has."""
+        return self._at(pin).ids_of(keys)
+
+    def payload(self, pin: Pin, ids: Int64Array, names: list[str]) -> Any:
+        """Those of the columns that the shard has, of ``ids``."""
+        shard = self._at(pin)
+        there = shard.column_names
+        return shard.payload(ids, [name for name in names if name in there])
+
     def reconstruct(self, pin: Pin, ids: Int64Array) -> Float32Array:
         """The rows of ``ids``."""
         return self._at(pin).reconstruct(ids)
@@ -168,9 +179,9 @@ class ShardServer:
             else:
                 source: Any = change.rows
                 if change.names:
-                    source = read_parts(Path(change.folder), list(change.names))
+                    source = read_parts(Path(change.folder), list(change.names), shard.string_keys)
                 insert = shard.upsert if change.kind == "upsert" else shard.add
-                insert(source, change.ids)
+                insert(source, change.ids, payload=change.payload)
             self._keep_if_read(shard)
             return shard.pin
 

@@ -122,6 +122,15 @@ class Shard(Database):
         """Which of ``ids`` are in the shard."""
         return self._state.holds(ids)
 
+    def ids_of(self, keys: list[str]) -> Int64Array:
+        """The ids of string keys; -1 for those that no entry has."""
+        return self._payload.ids_of(keys, ignore_missing=True)
+
+    @property
+    def column_names(self) -> set[str]:
+        """The names of all columns, with that of the string keys."""
+        return {column.name for column in self._payload.columns}
+
     def search_exhaustively(
         self, queries: Float32Array, k: int, where: Where | None
     ) -> tuple[Int64Array, Float64Array, int]:

@@ -25,13 +25,27 @@ from hiernorm.distributed.actor_pool import ActorPool
 from hiernorm.distributed.errors import ShardsMissingError
 from hiernorm.distributed.location import Location
 from hiernorm.distributed.manifest import ShardsManifest
+from hiernorm.distributed.payload import split_keys
 from hiernorm.distributed.placement import split_by_shard
 from hiernorm.distributed.server import ShardChange
 from hiernorm.distributed.staging import STAGING, write_parts
+from hiernorm.extras import import_extra
+from hiernorm.payload import EXTRA
+from hiernorm.payload.columns import Column
+from hiernorm.payload.keys import as_keys, as_new_keys, ids_of_keys, refuse_equal_ids
 from hiernorm.progress import ProgressCallback
 from hiernorm.storage.errors import DatabaseError
 from hiernorm.storage.lock import WriterLock
-from hiernorm.storage.sources import as_array, count_rows, is_source, read_pieces
+from hiernorm.storage.payload_queue import PayloadQueue
+from hiernorm.storage.sources import (
+    Columns,
+    as_array,
+    count_rows,
+    is_columns,
+    is_source,
+    read_entries,
+    refuse_columns,
+)
 
 PUBLISH_SECONDS = 10.0
 """How long a change waits for shards to publish it: it is committed, they may do so later."""
@@ -69,77 +83,99 @@ class ShardedWriter:
         progress: ProgressCallback | None,
         *,
         replacing: bool,
+        payload: Any = None,
     ) -> tuple[int, ShardsManifest]:
         """Add or replace entries; returns how many, and the new manifest."""
         kind = "upsert" if replacing else "insert"
-        x = as_array(x)
+        x, named = as_array(x), is_columns(payload)
+        queue = PayloadQueue(base.columns, None if named else payload)
         if not is_source(x):
+            refuse_columns(named)
             rows = as_rows("vectors", x, base.parameters.dim)
-            checked, next_id = self._checked(base, rows, ids, base.next_id, kind)
+            checked, keys, next_id = self._checked(base, rows, ids, base.next_id, kind)
+            queue.append(len(rows), None, keys)
+            queue.finish(len(rows))
+            table = queue.take_table(len(rows))
             changes = {
-                shard: ShardChange(kind, checked[at], rows[at])
+                shard: _change(kind, checked[at], rows[at], table, at, keys is not None)
                 for shard, at in split_by_shard(checked, base.shards).items()
             }
-            changed = self.apply(base, changes, next_id)
+            changed = self.apply(base, changes, next_id, queue.columns)
             if progress is not None:
                 progress(len(rows), len(rows))
             return len(rows), changed
-        return self._insert_pieces(base, x, None if ids is None else as_ids(ids), progress, kind)
+        return self._insert_pieces(base, x, ids, progress, kind, payload if named else False, queue)
 
     def _insert_pieces(
         self,
         base: ShardsManifest,
         source: Any,
-        given: Int64Array | None,
+        given: Any,
         progress: ProgressCallback | None,
         kind: str,
+        columns: Columns,
+        queue: PayloadQueue,
     ) -> tuple[int, ShardsManifest]:
         """Insert a source that may be larger than memory, by part files in the staging area."""
         folder = self._location.folder / STAGING
         names: dict[int, list[str]] = {}
         total, taken, next_id = count_rows(source), 0, base.next_id
-        for x, piece_ids in read_pieces(source):
+        if given is not None:
+            given = as_keys(given) if base.parameters.string_keys else as_ids(given)
+        for x, own_ids, payload in read_entries(source, columns):
+            piece_ids: Any = own_ids
             if given is not None:
                 piece_ids = given[taken : taken + len(x)]
             rows = as_rows("vectors", x, base.parameters.dim)
-            checked, next_id = self._checked(base, rows, piece_ids, next_id, kind)
-            for shard, (name, _) in write_parts(folder, checked, rows, base.shards).items():
+            checked, keys, next_id = self._checked(base, rows, piece_ids, next_id, kind)
+            queue.append(len(rows), payload, keys)
+            table = queue.take_table(len(rows))
+            for shard, (name, _) in write_parts(folder, checked, rows, base.shards, table).items():
                 names.setdefault(shard, []).append(name)
             taken += len(rows)
             if progress is not None:
                 progress(taken, total)
         if given is not None and len(given) != taken:
             raise ValueError(f"{taken} vectors need {taken} ids, got {len(given)}")
+        queue.finish(taken)
         changes = {
             shard: ShardChange(kind, folder=str(folder), names=tuple(parts))
             for shard, parts in names.items()
         }
-        return taken, self.apply(base, changes, next_id)
+        return taken, self.apply(base, changes, next_id, queue.columns)
 
     def _checked(
         self,
         base: ShardsManifest,
         rows: Float32Array,
-        given: npt.ArrayLike | None,
+        given: Any,
         next_id: int,
         kind: str,
-    ) -> tuple[Int64Array, int]:
-        """Check rows and ids with the errors of a single database; returns ids and the next id."""
-        n = len(rows)
-        ids = following_ids(next_id, n) if given is None else as_new_ids(given, n)
+    ) -> tuple[Int64Array, list[str] | None, int]:
+        """Check rows and ids with the errors of a single database.
+
+        Returns ids, string keys if the database has them, and the next id.
+        """
+        n, keys = len(rows), None
+        if base.parameters.string_keys:
+            keys = as_new_keys(given, n, "database")
+            ids = ids_of_keys(keys)
+            refuse_equal_ids(ids, keys)
+        else:
+            ids = following_ids(next_id, n) if given is None else as_new_ids(given, n)
         self._like.check(rows, np.arange(len(rows)))
-        in_order = np.sort(ids)
-        again = in_order[1:][in_order[1:] == in_order[:-1]]
+        order = np.argsort(ids, kind="stable")
+        again = order[1:][ids[order[1:]] == ids[order[:-1]]]
         if len(again):
-            raise ValueError(f"id {again[0]} is given twice")
+            raise ValueError(f"{_name(ids, keys, int(again[0]))} is given twice")
         if kind == "insert" and given is not None:
             found = self.holds(base, ids)
             if found.any():
                 raise ValueError(
-                    f"id {ids[int(np.argmax(found))]} is in the database already: "
+                    f"{_name(ids, keys, int(np.argmax(found)))} is in the database already: "
                     "upsert replaces it"
                 )
-        return ids, next_id_after(next_id, ids)
+        return ids, keys, next_id_after(next_id, ids)
 
     def holds(self, base: ShardsManifest, ids: Int64Array) -> BoolArray:
         """Which of ``ids`` are in the database."""
@@ -166,7 +202,11 @@ class ShardedWriter:
         return self.apply(base, changes, base.next_id)
 
     def apply(
-        self, base: ShardsManifest, changes: Mapping[int, ShardChange], next_id: int
+        self,
+        base: ShardsManifest,
+        changes: Mapping[int, ShardChange],
+        next_id: int,
+        columns: tuple[Column, ...] | None = None,
     ) -> ShardsManifest:
         """Commit changes of shards; returns the new manifest."""
         arguments = {shard: (base.pins[shard], change) for shard, change in changes.items()}
@@ -177,7 +217,12 @@ class ShardedWriter:
             changed = replace(base, pins=tuple(pins))
             if changed == base:
                 return base
-            changed = replace(changed, generation=base.generation + 1, next_id=next_id)
+            changed = replace(
+                changed,
+                generation=base.generation + 1,
+                next_id=next_id,
+                columns=base.columns if columns is None else columns,
+            )
             changed.write(self._location.folder)
         except BaseException:
             with suppress(DatabaseError, OSError):
@@ -202,3 +247,21 @@ class ShardedWriter:
         if replies.missing:
             raise ShardsMissingError(replies.missing, base.shards, self._deadline)
         return replies.answers
+
+
+def _name(ids: Int64Array, keys: list[str] | None, at: int) -> str:
+    return f"id {ids[at]}" if keys is None else f"key {keys[at]!r}"
+
+
+def _change(
+    kind: str, ids: Int64Array, rows: Float32Array, table: Any, at: Int64Array, keyed: bool
+) -> ShardChange:
+    """The change of one shard, whose entries are at positions ``at`` of the payload."""
+    if table is None:
+        return ShardChange(kind, ids, rows)
+    arrow = import_extra("pyarrow", extra=EXTRA)
+    part = table.take(arrow.array(at)).combine_chunks()
+    if not keyed:
+        return ShardChange(kind, ids, rows, part)
+    keys, rest = split_keys(part)
+    return ShardChange(kind, keys, rows, rest)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -19,10 +19,12 @@ from hiernorm.certificate import digest_in_order
 from hiernorm.filters import Where
 from hiernorm.hits import Hits, RangeHits
 from hiernorm.index import MAX_HITS
+from hiernorm.payload.answers import holds_key, keys_of, payload_of_hits, table_of, visible_columns
 from hiernorm.progress import ProgressCallback
 from hiernorm.settings import EXACT, Metric
 from hiernorm.storage.exporter import export_entries
 from hiernorm.storage.integrity import find_damage
+from hiernorm.storage.payload import StatePayload
 from hiernorm.storage.search import search_exhaustively, search_range, search_state
 from hiernorm.storage.selection import Selection, select
 from hiernorm.storage.state import State, open_state
@@ -78,6 +80,7 @@ class Database:
         major: int | None = None,
         alpha: float | str | None = None,
         metric: Metric = "ip",
+        string_keys: bool = False,
         threads: int | None = None,
         lock_timeout: float = 0.0,
     ) -> Database:
@@ -89,6 +92,10 @@ class Database:
             Folder to make; it must not exist, or be empty.
         dim, major, alpha, metric, threads
             As for :class:`hiernorm.Index`.
+        string_keys
+            Whether entries are named by strings: ``ids=["doc-1", "doc-2"]``. Their integer ids are
+            hashes of them, so answers do not depend on the order of insertion. Needs
+            ``pip install 'hiernorm[payload]'``.
         lock_timeout
             Seconds that a change waits for another writer before it gives up.
 
@@ -98,7 +105,7 @@ class Database:
             If the folder is not empty.
         """
         share = None if alpha is None else as_share("alpha", alpha)
-        create_folder(Path(path), dim, major, share, metric)
+        create_folder(Path(path), dim, major, share, metric, string_keys)
         return cls(Path(path), threads, lock_timeout)
 
     @classmethod
@@ -181,8 +188,31 @@ class Database:
         return self._state.ids
 
     @property
+    def string_keys(self) -> bool:
+        """Whether entries are named by strings."""
+        return self._payload.string_keys
+
+    @property
+    def keys(self) -> list[str]:
+        """The string keys of all entries, in the order of :attr:`ids`."""
+        keys: list[str] = keys_of(self._payload, self.ids).tolist()
+        return keys
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """The payload columns: name to type, such as ``int64``, ``string`` or ``date``."""
+        return visible_columns(self._payload)
+
+    @property
+    def _payload(self) -> StatePayload:
+        return StatePayload(self._state)
+
+    @property
     def digest(self) -> str:
-        """SHA-256 of parameters and live entries; that of an index with the same entries."""
+        """SHA-256 of parameters and live entries; that of an index with the same entries.
+
+        Payload is not in it: :meth:`check` compares that with what was written.
+        """
         return self._digest_of(self._state)
 
     def _digest_of(self, state: State) -> str:
@@ -196,6 +226,8 @@ class Database:
         return len(self._state)
 
     def __contains__(self, id: object) -> bool:
+        if isinstance(id, str):
+            return holds_key(self._payload, id)
         return is_id(id) and bool(self._state.holds(as_ids(id))[0])
 
     def __repr__(self) -> str:
@@ -208,17 +240,21 @@ class Database:
         )
 
     def info(self) -> dict[str, Any]:
-        """The parameters and sizes of the database, ready for JSON."""
+        """The parameters and sizes of the database, and its payload if any, ready for JSON."""
         state = self._state
         manifest = state.manifest
-        records = [record.data for record in manifest.segments]
-        records += [record.tombstones for record in manifest.segments if record.tombstones]
+        records = [file for record in manifest.segments for file in record.files()]
         return {
             "path": str(self._path),
             "dim": self.dim,
             "major": self.major,
             "alpha": self.alpha,
             "metric": self.metric,
+            **(
+                {"string_keys": self.string_keys, "columns": self.columns}
+                if manifest.columns
+                else {}
+            ),
             "generation": manifest.generation,
             "entries": len(state),
             "deleted": sum(record.entries - record.live for record in manifest.segments),
@@ -229,7 +265,12 @@ class Database:
     # Changes: each is one generation.
 
     def add(
-        self, x: Any, ids: npt.ArrayLike | None = None, *, progress: ProgressCallback | None = None
+        self,
+        x: Any,
+        ids: npt.ArrayLike | Sequence[str] | None = None,
+        *,
+        payload: Any = None,
+        progress: ProgressCallback | None = None,
     ) -> int:
         """Add vectors; all of them, or none if one is not acceptable.
 
@@ -237,12 +278,18 @@ class Database:
         ----------
         x
             ``(n, d)`` or ``(d,)``; or the name of a ``.npy``, ``.npz``, ``.safetensors`` or
-            ``.parquet`` file; or an iterator of arrays ``(n, d)`` or of pairs of ids and rows.
-            Files and iterators may be larger than memory. In files with names, vectors are called
-            ``vectors`` (or are the only matrix) and ids ``ids``.
+            ``.parquet`` file; or an iterator of arrays ``(n, d)`` or of pairs of ids and rows, or
+            of ids, rows and payload. Files and iterators may be larger than memory. In files with
+            names, vectors are called ``vectors`` (or are the only matrix) and ids ``ids``.
         ids
             ``(n,)`` integers from 0 up that are not in the database. By default the ids of the
-            source, or the integers that follow the largest id ever used.
+            source, or the integers that follow the largest id ever used. In a database with string
+            keys, ``n`` strings.
+        payload
+            Named columns with a value per vector: an Arrow table, a pandas or polars frame, a dict
+            of columns, a list of dicts or the name of a Parquet file. If ``x`` is a Parquet file,
+            True or a list of names takes columns of that file. Values may be missing (None).
+            Columns are numbers, strings, booleans, dates or timestamps and keep their type.
         progress
             Called with the number of vectors added so far and the total, or None if unknown.
 
@@ -255,32 +302,44 @@ class Database:
         ValueError
             For NaN, infinity, a wrong number of dimensions, an id that is negative or exists
             already, or (cosine) a zero vector.
+        TypeError
+            For a payload column of another type than before, or of one that is not stored.
         hiernorm.DatabaseError, OSError
             If another process is writing, or the disk fails. In all cases nothing has changed.
         """
-        return self._insert(x, ids, progress, replace=False)
+        return self._insert(x, ids, payload, progress, replace=False)
 
     def upsert(
-        self, x: Any, ids: npt.ArrayLike | None = None, *, progress: ProgressCallback | None = None
+        self,
+        x: Any,
+        ids: npt.ArrayLike | Sequence[str] | None = None,
+        *,
+        payload: Any = None,
+        progress: ProgressCallback | None = None,
     ) -> int:
-        """Add vectors, replacing entries with the same ids; parameters as for :meth:`add`."""
-        return self._insert(x, ids, progress, replace=True)
+        """Add vectors, replacing entries with the same ids; parameters as for :meth:`add`.
+
+        The payload of an entry is replaced too: columns that are not given are null.
+        """
+        return self._insert(x, ids, payload, progress, replace=True)
 
     def _insert(
-        self, x: Any, ids: npt.ArrayLike | None, progress: ProgressCallback | None, *, replace: bool
+        self, x: Any, ids: Any, payload: Any, progress: ProgressCallback | None, *, replace: bool
     ) -> int:
-        count, self._state = self._writer.insert(self._state, x, ids, progress, replace=replace)
+        count, self._state = self._writer.insert(
+            self._state, x, ids, progress, replace=replace, payload=payload
+        )
         return count
 
-    def delete(self, ids: npt.ArrayLike, *, ignore_missing: bool = False) -> None:
-        """Delete entries.
+    def delete(self, ids: npt.ArrayLike | Sequence[str], *, ignore_missing: bool = False) -> None:
+        """Delete entries by their ids or, if there are any, by their string keys.
 
         Raises
         ------
         KeyError
             Naming the first id that does not exist, unless ``ignore_missing``; nothing is deleted.
         """
-        self._state = self._writer.delete(self._state, as_ids(ids), ignore_missing)
+        self._state = self._writer.delete(self._state, ids, ignore_missing)
 
     def compact(self, *, progress: ProgressCallback | None = None) -> None:
         """Rewrite the live entries in as few segments as possible. Answers never change."""
@@ -302,6 +361,9 @@ class Database:
         where
             An array of ids that may be returned (unknown ids are ignored), a boolean mask over
             :attr:`ids`, or a function that takes an array of ids and returns a boolean for each.
+            Or a condition on the payload: a text such as ``"lang = 'en' and year >= 2020"``, or a
+            ``pyarrow.compute`` expression. Its columns are :attr:`columns`, ``id`` and, with string
+            keys, ``key``. Then ids may be string keys, too.
         """
         return select(self._state, where)
 
@@ -378,9 +440,48 @@ class Database:
     def _thread_count(self, threads: int | None) -> int:
         return thread_count(self._settings.threads if threads is None else threads)
 
-    def reconstruct(self, ids: npt.ArrayLike) -> Float32Array:
+    def reconstruct(self, ids: npt.ArrayLike | Sequence[str]) -> Float32Array:
         """The vectors of ``ids``, ``(n, d)`` float32, as they were added; KeyError if unknown."""
-        return self._state.rows_of(as_ids(ids))
+        return self._state.rows_of(self._payload.ids_of(ids))
+
+    def payload(
+        self,
+        ids: npt.ArrayLike | Sequence[str] | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> Any:
+        """The payload of ``ids`` as a ``pyarrow.Table``, in their order.
+
+        Parameters
+        ----------
+        ids
+            Ids, or string keys if the database has them. By default all :attr:`ids`.
+        columns
+            Names of payload columns; by default all of them.
+
+        Returns
+        -------
+        A table with the column ``id``, with ``key`` if there are string keys, and with the columns.
+        Missing values are null.
+
+        Raises
+        ------
+        KeyError
+            Naming the first id that does not exist.
+
+        Examples
+        --------
+        >>> import tempfile, hiernorm
+        >>> db = hiernorm.Database.create(tempfile.mkdtemp() + "/docs.hn", dim=2, string_keys=True)
+        >>> db.add([[1, 0], [0, 1]], ids=["a", "b"], payload={"year": [2019, 2021]})
+        2
+        >>> db.payload(["b"]).select(["key", "year"]).to_pylist()
+        [{'key': 'b', 'year': 2021}]
+        >>> db.search([1, 1], k=2, where="year >= 2020").keys.tolist()
+        [['b', None]]
+        """
+        payload = self._payload
+        wanted = self.ids if ids is None else payload.ids_of(ids)
+        return table_of(payload, wanted, columns)
 
     def entries(self) -> Iterator[tuple[Int64Array, Float32Array]]:
         """Ids and rows of all entries in ascending order of id, a few thousand at a time."""
@@ -392,10 +493,13 @@ class Database:
         """Write all entries, in ascending order of id, to a file that :meth:`add` reads.
 
         ``.npz``, ``.safetensors`` and ``.parquet`` hold ``vectors`` and ``ids``. A ``.npy`` file
-        holds the vectors; the ids go to ``<name>.ids.npy`` beside it. Returns the files written.
+        holds the vectors; the ids go to ``<name>.ids.npy`` beside it. Payload and string keys go to
+        ``.parquet`` files, from which ``add(path, payload=True)`` reads them. Returns the files
+        written.
         """
         state = self._state
-        return export_entries(Path(path), state.ids, self.dim, _entries(state), progress)
+        payload = payload_of_hits(self._payload)
+        return export_entries(Path(path), state.ids, self.dim, _entries(state), progress, payload)
 
     def verify(
         self,

@@ -5,13 +5,15 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 
 from hiernorm._files import replacing
 from hiernorm.array_types import AnyArray, Float32Array, Int64Array
 from hiernorm.extras import import_extra
+from hiernorm.payload import KEY
+from hiernorm.payload.answers import EntryPayload
 from hiernorm.progress import ProgressCallback
 from hiernorm.storage.tensors import TensorWriter
 
@@ -24,11 +26,13 @@ def export_entries(
     dim: int,
     entries: Entries,
     progress: ProgressCallback | None = None,
+    payload: EntryPayload | None = None,
 ) -> list[Path]:
     """Write ``ids`` and their rows, which ``entries`` yields in the same order.
 
     ``.npz``, ``.safetensors`` and ``.parquet`` hold ``vectors`` and ``ids``. A ``.npy`` file holds
-    the vectors, and ``<name>.ids.npy`` the ids. A file appears when it is complete.
+    the vectors, and ``<name>.ids.npy`` the ids. A file appears when it is complete. Payload and
+    string keys go to ``.parquet`` only: columns of their names, and keys for ``ids``.
 
     Returns
     -------
@@ -43,7 +47,12 @@ def export_entries(
     writer = writers.get(path.suffix.lower())
     if writer is None:
         raise ValueError(f"{path}: vectors are written to {', '.join(writers)}")
-    return writer(path, ids, dim, _with_progress(entries, len(ids), progress))
+    counted = _with_progress(entries, len(ids), progress)
+    if payload is not None and writer is _write_parquet:
+        return _write_parquet(path, ids, dim, counted, payload)
+    if payload is not None and payload.string_keys:
+        raise ValueError(f"{path}: entries with string keys are written to .parquet")
+    return writer(path, ids, dim, counted)
 
 
 def write_arrays(path: Path, arrays: Mapping[str, AnyArray]) -> None:
@@ -70,6 +79,13 @@ def write_arrays(path: Path, arrays: Mapping[str, AnyArray]) -> None:
             parquet.write_table(arrow.table(columns), fresh)
         else:
             raise ValueError(f"{path}: answers are written to .npz, .safetensors, .parquet")
+
+
+def write_table(path: Path, table: Any) -> None:
+    """Write an Arrow table, such as that of hits, to a Parquet file."""
+    parquet = import_extra("pyarrow.parquet", extra="parquet")
+    with replacing(path) as fresh:
+        parquet.write_table(table, fresh)
 
 
 def _with_progress(entries: Entries, total: int, progress: ProgressCallback | None) -> Entries:
@@ -124,12 +140,32 @@ def _write_safetensors(path: Path, ids: Int64Array, dim: int, entries: Entries) 
     return [path]
 
 
-def _write_parquet(path: Path, ids: Int64Array, dim: int, entries: Entries) -> list[Path]:
+def _write_parquet(
+    path: Path,
+    ids: Int64Array,
+    dim: int,
+    entries: Entries,
+    payload: EntryPayload | None = None,
+) -> list[Path]:
     arrow = import_extra("pyarrow", extra="parquet")
     parquet = import_extra("pyarrow.parquet", extra="parquet")
-    schema = arrow.schema([("ids", arrow.int64()), ("vectors", arrow.list_(arrow.float32(), dim))])
+    keyed = payload is not None and payload.string_keys
+    columns = [] if payload is None else [c for c in payload.columns if not keyed or c.name != KEY]
+    for column in columns:
+        if column.name in ("ids", "vectors"):
+            raise ValueError(f"{path}: payload column {column.name!r} has the name of one of ours")
+    fields = [("ids", arrow.large_string() if keyed else arrow.int64())]
+    fields += [("vectors", arrow.list_(arrow.float32(), dim))]
+    schema = arrow.schema(fields + [(column.name, column.arrow_type) for column in columns])
     with replacing(path) as fresh, parquet.ParquetWriter(fresh, schema) as writer:
         for piece_ids, rows in entries:
-            lists = arrow.FixedSizeListArray.from_arrays(rows.ravel(), dim)
-            writer.write_table(arrow.table([arrow.array(piece_ids), lists], schema=schema))
+            arrays = [
+                arrow.array(piece_ids),
+                arrow.FixedSizeListArray.from_arrays(rows.ravel(), dim),
+            ]
+            if payload is not None:
+                table = payload.gather(piece_ids)
+                arrays += [table.column(column.name) for column in columns]
+                arrays[0] = table.column(KEY) if keyed else arrays[0]
+            writer.write_table(arrow.table(arrays, schema=schema))
     return [path]

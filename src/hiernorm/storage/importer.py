@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,19 @@ import numpy.typing as npt
 from hiernorm import _core
 from hiernorm.array_types import BoolArray, Float32Array, Int64Array
 from hiernorm.arrays import as_ids, as_new_ids, as_rows, following_ids, next_id_after
+from hiernorm.payload.keys import as_keys, as_new_keys, ids_of_keys, refuse_equal_ids
 from hiernorm.progress import ProgressCallback
-from hiernorm.storage.sources import as_array, count_rows, is_source, read_pieces
+from hiernorm.storage.key_collisions import keys_of_pieces, refuse_collisions
+from hiernorm.storage.payload_queue import PayloadQueue
+from hiernorm.storage.sources import (
+    Columns,
+    as_array,
+    count_rows,
+    is_columns,
+    is_source,
+    read_entries,
+    refuse_columns,
+)
 from hiernorm.storage.spill_buffer import SpillBuffer
 from hiernorm.storage.transaction import Transaction
 
@@ -27,11 +39,22 @@ class Importer:
         An empty index of the database's settings, which checks the vectors.
     replace
         Whether existing ids are replaced; else they are an error.
+    payload
+        The payload of all vectors, or which columns of their Parquet file are payload.
     """
 
     def __init__(
-        self, transaction: Transaction, like: _core.Index, dim: int, replace: bool
+        self,
+        transaction: Transaction,
+        like: _core.Index,
+        dim: int,
+        replace: bool,
+        payload: Any = None,
     ) -> None:
+        own = is_columns(payload)
+        self._columns: Columns = payload if own else False
+        self._queue = PayloadQueue(transaction.columns, None if own else payload)
+        self._string_keys = transaction.base.manifest.parameters.string_keys
         self._transaction = transaction
         self._like = like
         self._dim = dim
@@ -49,13 +72,17 @@ class Importer:
         """Insert all vectors; returns how many."""
         x = as_array(x)
         if is_source(x):
-            self._run_pieces(x, None if ids is None else as_ids(ids), buffer, progress)
+            self._run_pieces(x, None if ids is None else self._listed(ids), buffer, progress)
+            self._queue.finish(self._count)
             return self._count
-        rows, checked_ids = self._checked(x, ids)
+        refuse_columns(self._columns)
+        rows, checked_ids, keys = self._checked(x, ids)
+        self._queue.append(len(rows), None, keys)
+        self._queue.finish(len(rows))
         step = self._transaction.most_entries
         for first in range(0, len(rows), step):
             part = slice(first, first + step)
-            self._admit(checked_ids[part])
+            self._admit(checked_ids[part], None if keys is None else keys[part])
             self._insert(checked_ids[part], rows[part])
             if progress is not None:
                 progress(self._count, len(rows))
@@ -64,18 +91,20 @@ class Importer:
     def _run_pieces(
         self,
         source: Any,
-        given: Int64Array | None,
+        given: Int64Array | list[str] | None,
         buffer: SpillBuffer,
         progress: ProgressCallback | None,
     ) -> None:
         """Buffer pieces until they fill a segment."""
         most = self._transaction.most_entries
         total = count_rows(source)
-        for x, piece_ids in read_pieces(source):
+        for x, piece_ids, payload in read_entries(source, self._columns):
+            ids_of_piece: Any = piece_ids
             if given is not None:
-                piece_ids = given[self._count : self._count + len(x)]
-            rows, ids = self._checked(x, piece_ids)
-            self._admit(ids)
+                ids_of_piece = given[self._count : self._count + len(x)]
+            rows, ids, keys = self._checked(x, ids_of_piece)
+            self._queue.append(len(rows), payload, keys)
+            self._admit(ids, keys)
             buffer.append(ids, rows)
             while len(buffer) >= most:
                 self._insert(buffer.ids[:most], buffer.rows[:most])
@@ -89,9 +118,14 @@ class Importer:
 
     def _checked(
         self, x: npt.ArrayLike, ids: npt.ArrayLike | None
-    ) -> tuple[Float32Array, Int64Array]:
+    ) -> tuple[Float32Array, Int64Array, list[str] | None]:
+        """Rows, ids and, in a database with string keys, keys."""
         rows = as_rows("vectors", x, self._dim)
-        if ids is None:
+        keys = None
+        if self._string_keys:
+            keys = as_new_keys(ids, len(rows), "database")
+            checked = ids_of_keys(keys)
+        elif ids is None:
             checked = following_ids(self._transaction.next_id, len(rows))
         else:
             checked = as_new_ids(ids, len(rows))
@@ -101,31 +135,42 @@ class Importer:
             if self._count == 0:
                 raise
             raise ValueError(f"{error} (counted from vector {self._count} on)") from None
-        return rows, checked
+        return rows, checked, keys
 
-    def _admit(self, ids: Int64Array) -> None:
+    def _listed(self, ids: Any) -> Int64Array | list[str]:
+        return as_keys(ids) if self._string_keys else as_ids(ids)
+
+    def _admit(self, ids: Int64Array, keys: list[str] | None) -> None:
         """Refuse ids that exist or come twice; when replacing, delete the existing ones."""
         if len(ids) == 0:
             return
         transaction = self._transaction
+        if keys is not None:
+            refuse_collisions(transaction.parts, ids, keys)
         if self._replace:
             new = transaction.parts[self._first_new :]
-            _refuse(ids, _any_of(part.holds(ids) for part in new), "is given twice")
+            _refuse(ids, _any_of(part.holds(ids) for part in new), "is given twice", keys)
             transaction.remove(ids)
         else:
             what = "is in the database already: upsert replaces it"
-            _refuse(ids, transaction.find(ids), what)
+            _refuse(ids, transaction.find(ids), what, keys)
         transaction.next_id = next_id_after(transaction.next_id, ids)
         self._count += len(ids)
 
     def _insert(self, ids: Int64Array, rows: Float32Array) -> None:
-        in_order = np.sort(ids)
-        again = in_order[1:] == in_order[:-1]
-        _refuse(in_order[1:], again, "is given twice")
+        payload = self._queue.take(len(ids))
+        self._transaction.columns = self._queue.columns
+        keys = keys_of_pieces(payload) if self._string_keys else None
+        order = np.argsort(ids, kind="stable")
+        again = np.zeros(len(ids), np.bool_)
+        again[order[1:]] = ids[order[1:]] == ids[order[:-1]]
+        if keys is not None:
+            refuse_equal_ids(ids, keys)
+        _refuse(ids, again, "is given twice", keys)
         # The same id may be in an earlier segment of this import.
         new = self._transaction.parts[self._first_new :]
-        _refuse(ids, _any_of(part.holds(ids) for part in new), "is given twice")
-        self._transaction.insert(ids, rows)
+        _refuse(ids, _any_of(part.holds(ids) for part in new), "is given twice", keys)
+        self._transaction.insert(ids, rows, payload)
 
 
 def _any_of(masks: Any) -> BoolArray | None:
@@ -135,6 +180,7 @@ def _any_of(masks: Any) -> BoolArray | None:
     return found
 
 
-def _refuse(ids: Int64Array, bad: BoolArray | None, what: str) -> None:
+def _refuse(ids: Int64Array, bad: BoolArray | None, what: str, keys: Sequence[str] | None) -> None:
     if bad is not None and bad.any():
-        raise ValueError(f"id {ids[int(np.argmax(bad))]} {what}")
+        at = int(np.argmax(bad))
+        raise ValueError(f"id {ids[at]} {what}" if keys is None else f"key {keys[at]!r} {what}")

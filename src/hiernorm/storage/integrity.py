@@ -10,6 +10,7 @@ import numpy as np
 from hiernorm import _core
 from hiernorm.storage.errors import DatabaseError
 from hiernorm.storage.manifest import Manifest, read_manifest
+from hiernorm.storage.payload_check import wrong_payload
 from hiernorm.storage.segment import Segment, map_file
 from hiernorm.storage.state import SegmentView, open_view
 from hiernorm.storage.tensors import TensorFile
@@ -35,6 +36,8 @@ def find_damage(folder: Path, like: _core.Index, manifest: Manifest | None = Non
             view.segment.index  # noqa: B018  (as a search does)
             if record.tombstones is not None:
                 files.append(map_file(folder, record.tombstones))
+            if view.payload is not None:
+                files.append(view.payload.file)
         except (DatabaseError, OSError) as error:
             yield str(error)
             continue
@@ -43,6 +46,7 @@ def find_damage(folder: Path, like: _core.Index, manifest: Manifest | None = Non
         # Damaged tables would only report the same damage again.
         if not damage:
             yield from _wrong_entries(view.segment, like)
+            yield from wrong_payload(view, manifest)
             views.append(view)
     yield from _repeated_ids(views)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hiernorm import _files
+from hiernorm.payload.columns import Column
 from hiernorm.settings import IndexSettings, Metric
 from hiernorm.storage.errors import DamagedError, FormatVersionError, NotADatabaseError
 
@@ -18,8 +19,10 @@ PREPARED = "manifest.json.prepared"
 """A generation that is written, but not yet published: it waits for other shards."""
 FORMAT = "hiernorm database"
 VERSION = 1
+PAYLOAD_VERSION = 2
+"""The version of a manifest that knows of payload or string keys; all others stay at 1."""
 MAX_BYTES = 1 << 26
-FILE_NAME = re.compile(r"(segment|live)-[0-9]{8,}-[0-9]{4,}\.safetensors")
+FILE_NAME = re.compile(r"(segment|live|payload)-[0-9]{8,}-[0-9]{4,}\.safetensors")
 SPILL_FILE = ("rows-", ".spool")
 """Prefix and suffix of the files of a spill buffer."""
 DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -33,6 +36,14 @@ class Parameters:
     major: int | None
     alpha: float | None
     metric: Metric
+    string_keys: bool = False
+
+    def members(self) -> dict[str, Any]:
+        """The parameters as JSON; ``string_keys`` only if it is true."""
+        members = asdict(self)
+        if not self.string_keys:
+            del members["string_keys"]
+        return members
 
     def settings(self, threads: int | None = None) -> IndexSettings:
         """The settings of an index with these parameters, checked."""
@@ -52,12 +63,17 @@ class FileRecord:
 
 @dataclass(frozen=True)
 class SegmentRecord:
-    """A segment and, if some of its entries are deleted, the file of its tombstones."""
+    """A segment and, if it has them, the files of its tombstones and of its payload."""
 
     data: FileRecord
     entries: int
     live: int
     tombstones: FileRecord | None = None
+    payload: FileRecord | None = None
+
+    def files(self) -> list[FileRecord]:
+        """All files of the segment."""
+        return [file for file in (self.data, self.tombstones, self.payload) if file is not None]
 
 
 @dataclass(frozen=True)
@@ -68,16 +84,26 @@ class Manifest:
     generation: int = 0
     next_id: int = 0
     segments: tuple[SegmentRecord, ...] = field(default=())
+    columns: tuple[Column, ...] = field(default=())
 
     def file_names(self) -> set[str]:
         """All files that this generation consists of."""
-        records = [record.data for record in self.segments]
-        records += [record.tombstones for record in self.segments if record.tombstones]
-        return {record.file for record in records}
+        return {file.file for record in self.segments for file in record.files()}
+
+    @property
+    def version(self) -> int:
+        """The version of the format that describes this generation."""
+        payload = self.columns or self.parameters.string_keys
+        return PAYLOAD_VERSION if payload else VERSION
 
     def to_bytes(self) -> bytes:
         """The contents of the file; its last member is the digest of all others."""
-        members = {"format": FORMAT, "version": VERSION, **asdict(self)}
+        members = {"format": FORMAT, "version": self.version, **asdict(self)}
+        members["parameters"] = self.parameters.members()
+        if self.version == VERSION:
+            del members["columns"]
+            for record in members["segments"]:
+                del record["payload"]
         members["sha256"] = digest_members(members)
         return (json.dumps(members, indent=1) + "\n").encode()
 
@@ -129,10 +155,11 @@ def parse_manifest(data: bytes, path: Path) -> Manifest:
         raise DamagedError(_damage(path, "it is not JSON")) from None
     if not isinstance(members, dict) or members.get("format") != FORMAT:
         raise NotADatabaseError(f"{path} is not the manifest of a hiernorm database")
-    if members.get("version") != VERSION:
+    if members.get("version") not in (VERSION, PAYLOAD_VERSION):
         raise FormatVersionError(
             f"{path.parent} has format version {members.get('version')!r}, this hiernorm reads "
-            f"version {VERSION}: install the version of hiernorm that wrote it"
+            f"versions {VERSION} and {PAYLOAD_VERSION}: install the version of hiernorm that "
+            "wrote it"
         )
     if members.pop("sha256", None) != digest_members(members):
         raise DamagedError(_damage(path, "its digest does not match"))
@@ -161,16 +188,18 @@ def _build(members: dict[str, Any]) -> Manifest:
         _count(members["generation"]),
         _integer(members["next_id"]),
         segments,
+        tuple(Column(**column) for column in members.get("columns", ())),
     )
 
 
 def _build_segment(record: dict[str, Any]) -> SegmentRecord:
-    tombstones = record["tombstones"]
+    tombstones, payload = record["tombstones"], record.get("payload")
     built = SegmentRecord(
         _build_file(record["data"]),
         _count(record["entries"]),
         _count(record["live"]),
         None if tombstones is None else _build_file(tombstones),
+        None if payload is None else _build_file(payload),
     )
     if not 1 <= built.live <= built.entries:
         raise ValueError(f"{built.live} live entries of {built.entries}")

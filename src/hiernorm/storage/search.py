@@ -11,7 +11,9 @@ from hiernorm.array_types import Float32Array, Float64Array, Int64Array, UInt8Ar
 from hiernorm.certificate import Certificate
 from hiernorm.filters import Where
 from hiernorm.hits import Hits, RangeHits
+from hiernorm.payload.answers import payload_of_hits
 from hiernorm.settings import EXACT
+from hiernorm.storage.payload import StatePayload
 from hiernorm.storage.selection import select
 from hiernorm.storage.state import State
 
@@ -47,7 +49,8 @@ def search_state(
         known_scores,
     )
     metric = state.manifest.parameters.metric
-    return Hits(ids, scores, work, skipped_bound, sum(allowed), digest, metric)
+    payload = payload_of_hits(StatePayload(state))
+    return Hits(ids, scores, work, skipped_bound, sum(allowed), digest, metric, payload)
 
 
 def search_exhaustively(
@@ -78,7 +81,8 @@ def search_range(
     )
     kth_score = np.full(len(queries), threshold)
     certificate = Certificate(sum(allowed), work, kth_score, skipped_bound, digest)
-    return RangeHits(offsets, ids, scores, certificate, state.manifest.parameters.metric)
+    metric, payload = state.manifest.parameters.metric, payload_of_hits(StatePayload(state))
+    return RangeHits(offsets, ids, scores, certificate, metric, payload)
 
 
 def _filter(state: State, where: Where | None) -> tuple[list[UInt8Array | None], list[int]]:

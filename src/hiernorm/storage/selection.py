@@ -10,6 +10,9 @@ import numpy as np
 
 from hiernorm.array_types import BoolArray, Int64Array, UInt8Array
 from hiernorm.filters import call_filter, ids_of_array
+from hiernorm.payload.conditions import BoundCondition, is_condition
+from hiernorm.payload.keys import are_keys
+from hiernorm.storage.payload import StatePayload
 from hiernorm.storage.state import SegmentView, State
 from hiernorm.storage.tombstones import pack
 
@@ -55,8 +58,15 @@ def select(state: State, where: Any) -> Selection:
 
 
 def _make_filter(state: State, where: Any) -> Callable[[SegmentView], BoolArray]:
+    payload = StatePayload(state)
+    if isinstance(where, BoundCondition):
+        return payload.find(where.where, where.columns)
+    if is_condition(where):
+        return payload.find(where, payload.columns)
     if callable(where):
         return lambda view: call_filter(where, view.segment.ids)
+    if are_keys(where):
+        where = payload.ids_of(where, ignore_missing=True)
     wanted = ids_of_array(where, len(state), lambda: state.ids, "database")
     return lambda view: _find_ids(wanted, view)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,8 @@ import numpy as np
 from hiernorm.array_types import AnyArray, Float32Array
 from hiernorm.arrays import as_rows
 from hiernorm.extras import import_extra
+from hiernorm.inputs import is_array, to_numpy
+from hiernorm.payload.feed import join_tables, read_table
 from hiernorm.storage.tensors import TensorFile
 
 PIECE_BYTES = 1 << 24
@@ -19,15 +21,30 @@ PIECE_BYTES = 1 << 24
 SUFFIXES = (".npy", ".npz", ".safetensors", ".parquet")
 
 Piece = tuple[AnyArray, "AnyArray | None"]
+Entries = tuple[AnyArray, "AnyArray | None", Any]
+"""Rows, ids and payload; the last two may be None."""
+Columns = bool | Sequence[str]
+"""Whether columns of a Parquet file are payload, or their names."""
 
 
 def is_source(x: object) -> bool:
     """Whether ``x`` is a file or an iterator of pieces, not an array."""
     if isinstance(x, (str, Path)):
         return True
-    return (
-        isinstance(x, Iterable) and not hasattr(x, "__array__") and not isinstance(x, (list, tuple))
-    )
+    return isinstance(x, Iterable) and not is_array(x) and not isinstance(x, (list, tuple))
+
+
+def is_columns(payload: Any) -> bool:
+    """Whether ``payload`` is about columns of the source: True, or a list of names."""
+    if isinstance(payload, (list, tuple)):
+        return bool(payload) and all(isinstance(name, str) for name in payload)
+    return payload is True
+
+
+def refuse_columns(columns: Columns) -> None:
+    """Raise ValueError if columns of a file are asked for: the vectors are an array."""
+    if columns:
+        raise ValueError("payload names columns of a Parquet file, the vectors are an array")
 
 
 def as_array(x: Any) -> Any:
@@ -45,35 +62,72 @@ def read_pieces(source: str | Path | Iterable[Any]) -> Iterator[Piece]:
     An iterator yields arrays ``(n, d)``, or pairs of ids and rows. In files, vectors and ids are
     found by name: ``vectors`` (or the only matrix there is) and ``ids``.
     """
+    for rows, ids, _ in read_entries(source):
+        yield rows, ids
+
+
+def read_entries(source: str | Path | Iterable[Any], columns: Columns = False) -> Iterator[Entries]:
+    """The same with payload: the third of a tuple, or ``columns`` of a Parquet file."""
     if not isinstance(source, (str, Path)):
         for item in source:
             if isinstance(item, tuple):
-                ids, rows = item
-                yield np.asarray(rows), np.asarray(ids)
+                ids, rows, *payload = item
+                yield (
+                    to_numpy("vectors", rows),
+                    None if ids is None else np.asarray(ids),
+                    payload[0] if payload else None,
+                )
             else:
-                yield np.asarray(item), None
+                yield to_numpy("vectors", item), None, None
         return
     path = Path(source)
+    if path.suffix.lower() == ".parquet":
+        yield from _read_parquet(path, columns)
+        return
+    if columns:
+        raise ValueError(f"{path}: only .parquet files have columns beside the vectors")
+    for rows, ids in _read_arrays(path):
+        yield rows, ids, None
+
+
+def _read_arrays(path: Path) -> Iterator[Piece]:
     readers = {
         ".npy": _read_npy,
         ".npz": _read_npz,
         ".safetensors": _read_safetensors,
-        ".parquet": _read_parquet,
     }
     reader = readers.get(path.suffix.lower())
     if reader is None:
         raise ValueError(f"{path}: vectors are read from {', '.join(SUFFIXES)}")
-    yield from reader(path)
+    return reader(path)
 
 
-def read_all(source: str | Path | Iterable[Any], dim: int) -> tuple[Float32Array, AnyArray | None]:
-    """All rows of a source and, if it has them, all ids, in memory."""
-    pieces = [(as_rows("vectors", rows, dim), ids) for rows, ids in read_pieces(source)]
-    given = [ids for _, ids in pieces if ids is not None]
+def read_vectors(x: Any, dim: int, payload: Any) -> tuple[Float32Array, AnyArray | None, Any]:
+    """All vectors in memory with the ids and the payload of their source, None without.
+
+    ``x`` and ``payload`` are as for ``Database.add``.
+    """
+    x, named = as_array(x), is_columns(payload)
+    if not is_source(x):
+        refuse_columns(named)
+        rows = as_rows("vectors", x, dim)
+        return rows, None, None if payload is None else read_table(payload, len(rows))
+    pieces = list(read_entries(x, payload if named else False))
+    rows = [as_rows("vectors", piece, dim) for piece, _, _ in pieces]
+    whole = np.concatenate([np.empty((0, dim), np.float32), *rows])
+    given = [ids for _, ids, _ in pieces if ids is not None]
     if given and len(given) < len(pieces):
         raise ValueError("some vectors of the source come with ids, and others without")
-    rows = np.concatenate([np.empty((0, dim), np.float32), *(rows for rows, _ in pieces)])
-    return rows, np.concatenate(given) if given else None
+    tables = [(len(part), own) for part, (_, _, own) in zip(rows, pieces, strict=True)]
+    own = any(table is not None for _, table in tables)
+    if own and payload is not None and not named:
+        raise ValueError("payload is given twice: with the vectors, and as payload=")
+    table = None
+    if own:
+        table = join_tables(tables)
+    elif payload is not None and not named:
+        table = read_table(payload, len(whole))
+    return whole, np.concatenate(given) if given else None, table
 
 
 def count_rows(source: object) -> int | None:
@@ -169,7 +223,7 @@ def _matrix_name(path: Path, shapes: dict[str, tuple[int, ...]]) -> str:
     return matrices[0]
 
 
-def _read_parquet(path: Path) -> Iterator[Piece]:
+def _read_parquet(path: Path, payload: Columns) -> Iterator[Entries]:
     """A column of lists (fixed or not) of numbers called ``vectors``, or the only one; ``ids``."""
     arrow = import_extra("pyarrow", extra="parquet")
     parquet = import_extra("pyarrow.parquet", extra="parquet")
@@ -187,11 +241,21 @@ def _read_parquet(path: Path) -> Iterator[Piece]:
             f"{path}: expected a column of lists called 'vectors' or a single one, found "
             f"{', '.join(lists) or 'none'}"
         )
-    columns = [name, "ids"] if "ids" in file.schema_arrow.names else [name]
-    for batch in file.iter_batches(batch_size=8192, columns=columns):
+    there = file.schema_arrow.names
+    columns = [name, "ids"] if "ids" in there else [name]
+    others = [column for column in there if column not in columns]
+    named = others if payload is True else list(payload or ())
+    for column in named:
+        if column not in others:
+            found = ", ".join(others) or "none"
+            raise ValueError(
+                f"{path} has no payload column {column!r} beside the vectors, but {found}"
+            )
+    for batch in file.iter_batches(batch_size=8192, columns=[*columns, *named]):
         yield (
             _list_rows(path, batch.column(name)),
-            (batch.column("ids").to_numpy(zero_copy_only=False) if len(columns) == 2 else None),
+            batch.column("ids").to_numpy(zero_copy_only=False) if len(columns) == 2 else None,
+            batch.select(named) if named else None,
         )
 
 

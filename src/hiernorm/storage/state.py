@@ -12,6 +12,7 @@ from hiernorm import _core
 from hiernorm.array_types import BoolArray, Float32Array, Int64Array, UInt8Array
 from hiernorm.storage.errors import DamagedError
 from hiernorm.storage.manifest import Manifest, SegmentRecord, read_manifest
+from hiernorm.storage.payload_file import PayloadFile
 from hiernorm.storage.segment import Segment, map_file
 from hiernorm.storage.tombstones import read_tombstones, unpack
 
@@ -23,6 +24,7 @@ class SegmentView:
     segment: Segment
     record: SegmentRecord
     bits: UInt8Array | None
+    payload: PayloadFile | None = None
 
     @property
     def live(self) -> int:
@@ -98,22 +100,31 @@ def open_view(
     record: SegmentRecord,
     manifest: Manifest,
     like: _core.Index,
-    known: dict[str, Segment],
+    known: dict[str, SegmentView],
 ) -> SegmentView:
-    """The view of a record; a segment that is open already is used again."""
-    segment = known.get(record.data.file)
-    if segment is None or segment.record != record.data:
+    """The view of a record; files that are open already are used again."""
+    before = known.get(record.data.file)
+    if before is not None and before.segment.record == record.data:
+        segment = before.segment
+    else:
         segment = Segment(folder, record.data, manifest.parameters, like)
     if len(segment) != record.entries:
         raise DamagedError(
             f"{segment.file.path} has {len(segment)} entries, the manifest says {record.entries}"
         )
+    payload = None
+    if record.payload is not None:
+        if before is not None and before.record.payload == record.payload:
+            payload = before.payload
+        else:
+            payload = PayloadFile(map_file(folder, record.payload), record.entries)
     if record.tombstones is None:
         if record.live != record.entries:
             raise DamagedError(f"{segment.file.path} lacks the file of its deleted entries")
-        return SegmentView(segment, record, None)
+        return SegmentView(segment, record, None, payload)
     file = map_file(folder, record.tombstones)
-    return SegmentView(segment, record, read_tombstones(file, record.entries, record.live))
+    bits = read_tombstones(file, record.entries, record.live)
+    return SegmentView(segment, record, bits, payload)
 
 
 def open_state(folder: Path, like: _core.Index, previous: State | None = None) -> State:
@@ -141,6 +152,6 @@ def map_state(
     """Map the files of ``manifest``; FileNotFoundError if one of them is gone."""
     if previous is not None and manifest == previous.manifest:
         return previous
-    known = {} if previous is None else {v.record.data.file: v.segment for v in previous.views}
+    known = {} if previous is None else {v.record.data.file: v for v in previous.views}
     views = tuple(open_view(folder, r, manifest, like, known) for r in manifest.segments)
     return State(manifest, views)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +14,9 @@ from hiernorm.progress import AdvanceCallback
 from hiernorm.settings import IndexSettings
 from hiernorm.storage.encoding import write_segment
 from hiernorm.storage.manifest import PREPARED, SegmentRecord, is_ours
-from hiernorm.storage.segment import Segment
+from hiernorm.storage.payload_file import PayloadFile
+from hiernorm.storage.payload_gatherer import PayloadGatherer, PayloadPiece
+from hiernorm.storage.segment import Segment, map_file
 from hiernorm.storage.spill_buffer import SpillBuffer
 from hiernorm.storage.state import SegmentView, State
 from hiernorm.storage.tombstones import pack, write_tombstones
@@ -56,10 +58,14 @@ class PendingSegment:
             found[found] = self.mask[positions[found]]
         return found
 
+    def current_mask(self) -> BoolArray:
+        """Which entries are alive, ``(n,)``."""
+        return self.view.mask() if self.mask is None else self.mask
+
     def pieces(self) -> Iterator[tuple[Int64Array, Float32Array]]:
         """Ids and rows of the live entries, in pieces."""
         segment = self.view.segment
-        mask = self.view.mask() if self.mask is None else self.mask
+        mask = self.current_mask()
         for first in range(0, len(segment), PIECE):
             part = slice(first, first + PIECE)
             keep = mask[part]
@@ -83,6 +89,7 @@ class Transaction:
         self._files = 0
         self.parts = [PendingSegment(view) for view in base.views]
         self.next_id = base.manifest.next_id
+        self.columns = base.manifest.columns
         self.most_entries = max(1, SEGMENT_VALUES // (settings.major or min(settings.dim, 64)))
         remove_leftovers(folder, base)
 
@@ -105,9 +112,16 @@ class Transaction:
         return found
 
     def insert(
-        self, ids: Int64Array, rows: Float32Array, progress: AdvanceCallback | None = None
+        self,
+        ids: Int64Array,
+        rows: Float32Array,
+        payload: Sequence[PayloadPiece] = (),
+        progress: AdvanceCallback | None = None,
     ) -> None:
         """Add entries with new ids, checked and no more than ``most_entries``, as one segment.
+
+        Pieces of ``payload`` follow one another as the entries do; their columns are among
+        ``columns``.
 
         Small segments are merged with the new entries, so that there are never more than a few. An
         entry is rewritten at most about log2(n) times.
@@ -121,39 +135,62 @@ class Transaction:
         ):
             merged.append(self.parts.pop())
             total += merged[-1].live
+        gathered = PayloadGatherer()
+        for part in merged:
+            gathered.add_segment(part.view, part.current_mask())
+        gathered.add_entries(ids, payload)
         if not any(part.live for part in merged):
-            self._write(ids, rows, progress)
+            self._write(ids, rows, gathered, progress)
             return
         with SpillBuffer(self._folder, self._settings.dim) as buffer:
             for part in reversed(merged):
                 for piece in part.pieces():
                     buffer.append(*piece)
             buffer.append(ids, rows)
-            self._write(buffer.ids, buffer.rows, progress)
+            self._write(buffer.ids, buffer.rows, gathered, progress)
 
     def rewrite(self, progress: AdvanceCallback | None = None) -> None:
         """Rewrite all live entries in as few segments as possible."""
         parts, self.parts = self.parts, []
+        gathered = PayloadGatherer()
+        for part in parts:
+            gathered.add_segment(part.view, part.current_mask())
         with SpillBuffer(self._folder, self._settings.dim) as buffer:
             for part in parts:
                 for piece in part.pieces():
                     buffer.append(*piece)
-                    self._drain(buffer, self.most_entries, progress)
-            self._drain(buffer, 1, progress)
+                    self._drain(buffer, self.most_entries, gathered, progress)
+            self._drain(buffer, 1, gathered, progress)
 
-    def _drain(self, buffer: SpillBuffer, least: int, progress: AdvanceCallback | None) -> None:
+    def _drain(
+        self,
+        buffer: SpillBuffer,
+        least: int,
+        gathered: PayloadGatherer,
+        progress: AdvanceCallback | None,
+    ) -> None:
         while len(buffer) >= least:
             taken = min(len(buffer), self.most_entries)
-            self._write(buffer.ids[:taken], buffer.rows[:taken], progress)
+            self._write(buffer.ids[:taken], buffer.rows[:taken], gathered, progress)
             buffer.drop(taken)
 
-    def _write(self, ids: Int64Array, rows: Float32Array, progress: AdvanceCallback | None) -> None:
+    def _write(
+        self,
+        ids: Int64Array,
+        rows: Float32Array,
+        gathered: PayloadGatherer,
+        progress: AdvanceCallback | None,
+    ) -> None:
         path = self._new_path("segment")
         record = write_segment(path, self._settings, ids, rows, progress)
         segment = Segment(self._folder, record, self.base.manifest.parameters, self._like)
-        self.parts.append(
-            PendingSegment(SegmentView(segment, SegmentRecord(record, len(ids), len(ids)), None))
-        )
+        whole, file = SegmentRecord(record, len(ids), len(ids)), None
+        columns = gathered.among(self.columns)
+        if columns:
+            payload = gathered.write(self._new_path("payload"), columns, segment.ids)
+            whole = replace(whole, payload=payload)
+            file = PayloadFile(map_file(self._folder, payload), len(ids))
+        self.parts.append(PendingSegment(SegmentView(segment, whole, None, file)))
 
     def commit(self) -> State:
         """Make the changes durable and visible; returns the new state."""
@@ -175,6 +212,7 @@ class Transaction:
             generation=self._generation,
             next_id=self.next_id,
             segments=tuple(view.record for view in views),
+            columns=self.columns,
         )
         if self._files:  # new names must be durable before a manifest refers to them
             _files.sync_folder(self._folder)
@@ -187,7 +225,7 @@ class Transaction:
         record = replace(
             part.view.record, live=part.live, tombstones=write_tombstones(path, part.mask)
         )
-        return SegmentView(part.view.segment, record, pack(part.mask))
+        return SegmentView(part.view.segment, record, pack(part.mask), part.view.payload)
 
 
 def remove_leftovers(folder: Path, state: State, *, durable: bool = False) -> None:

@@ -13,13 +13,15 @@ import numpy as np
 import numpy.typing as npt
 
 from hiernorm import _files
-from hiernorm.array_types import Int64Array
+from hiernorm.payload import KEY
+from hiernorm.payload.columns import Column
 from hiernorm.progress import ProgressCallback
 from hiernorm.settings import IndexSettings, Metric
 from hiernorm.storage.errors import DatabaseError
 from hiernorm.storage.importer import Importer
 from hiernorm.storage.lock import LOCK, WriterLock
 from hiernorm.storage.manifest import MANIFEST, Manifest, Parameters, is_ours, read_manifest
+from hiernorm.storage.payload import StatePayload
 from hiernorm.storage.spill_buffer import SpillBuffer
 from hiernorm.storage.state import State, open_state
 from hiernorm.storage.tombstones import write_tombstones
@@ -101,18 +103,20 @@ class DatabaseWriter:
         progress: ProgressCallback | None,
         *,
         replace: bool,
+        payload: Any = None,
     ) -> tuple[int, State]:
         """Add or replace entries; returns how many, and the new state."""
         with self._transaction(state) as transaction:
             dim = self._parameters.dim
-            importer = Importer(transaction, self.like, dim, replace)
+            importer = Importer(transaction, self.like, dim, replace, payload)
             with SpillBuffer(self._path, dim) as buffer:
                 count = importer.run(x, ids, buffer, progress)
             return count, self._finish(transaction) if count else transaction.base
 
-    def delete(self, state: State, ids: Int64Array, ignore_missing: bool) -> State:
-        """Delete entries."""
+    def delete(self, state: State, given: npt.ArrayLike, ignore_missing: bool) -> State:
+        """Delete entries by their ids, or by their string keys."""
         with self._transaction(state) as transaction:
+            ids = StatePayload(transaction.base).ids_of(given, ignore_missing=ignore_missing)
             found = transaction.remove(ids)
             if not found.all() and not ignore_missing:
                 raise KeyError(f"id {ids[int(np.argmin(found))]} is not in the database")
@@ -138,12 +142,19 @@ class DatabaseWriter:
 
 
 def create_folder(
-    folder: Path, dim: int, major: int | None, alpha: float | None, metric: Metric
+    folder: Path,
+    dim: int,
+    major: int | None,
+    alpha: float | None,
+    metric: Metric,
+    string_keys: bool = False,
 ) -> None:
     """Make the folder of an empty database."""
-    parameters = Parameters(dim, major, None if alpha is None else float(alpha), metric)
+    share = None if alpha is None else float(alpha)
+    parameters = Parameters(dim, major, share, metric, string_keys)
     parameters.settings()
-    _write_new(folder, Manifest(parameters))
+    columns = (Column(KEY, "string"),) if string_keys else ()
+    _write_new(folder, Manifest(parameters, columns=columns))
 
 
 def write_snapshot(state: State, folder: Path) -> None:
@@ -165,6 +176,8 @@ def _write_new(folder: Path, manifest: Manifest, state: State | None = None) -> 
             view.segment.file.copy_to(folder / view.record.data.file)
             if view.record.tombstones is not None:
                 write_tombstones(folder / view.record.tombstones.file, view.mask())
+            if view.payload is not None:
+                view.payload.file.copy_to(folder / view.payload.file.path.name)
         _files.sync_folder(folder)
         manifest.write(folder)
         _files.sync_folder(folder.parent)
