@@ -69,6 +69,28 @@ def render_goals(file: Path) -> Rows:
     return Rows([*head, *scenes], rows)
 
 
+@table("models-development", "models/results/development.json")
+def render_development(file: Path) -> Rows:
+    """FPR@95 where no network was trained, and the share of entries that search evaluates."""
+    results = _read(file)
+    scenes = list(dict.fromkeys(result["scene"] for result in results))
+    head = ["network"]
+    for scene in scenes:
+        head += [scene, "95% interval", "Phase 2: with a match, without"]
+    rows = []
+    for model in dict.fromkeys(result["model"] for result in results):
+        of = [_find(results, model, scene) for scene in scenes]
+        cells = [_label(of[0])]
+        for result in of:
+            cells += [f"{result['fpr95']:.4f}", f"{result['low']:.4f} to {result['high']:.4f}"]
+            shares = result["phase2"]
+            cells.append(
+                f"{shares['with_match']:.2%}, {shares['without_match']:.2%}" if shares else ""
+            )
+        rows.append(cells)
+    return Rows(head, rows)
+
+
 def _render_card(model: str, file: Path) -> Rows:
     """FPR@95 of one model, beside SIFT and HardTFeat."""
     results = _read(file)

@@ -31,6 +31,12 @@ PIPED_WIDTH = 130
 @click.option("--smoke", "scale", flag_value="smoke", help="600 entries: only to see it work.")
 @click.option("--data", type=EXISTING_FILE, help="Descriptors (n, d) in a .npy file.")
 @click.option("--queries", type=EXISTING_FILE, help="Queries for --data; else every 50th row.")
+@click.option(
+    "--hn",
+    is_flag=True,
+    help="With --data: also normalise the vectors to K=16, a=1/8. Unless they were trained for it, "
+    "this changes their neighbours.",
+)
 @click.option("--only", multiple=True, metavar="TEXT", help="Cases whose name contains TEXT.")
 @click.option("--rounds", type=click.IntRange(min=1), help="Interleaved rounds per group.")
 @click.option("--threads", type=click.IntRange(min=1), help="Measured beside one thread.")
@@ -42,6 +48,7 @@ def main(
     scale: str | None,
     data: Path | None,
     queries: Path | None,
+    hn: bool,
     only: tuple[str, ...],
     rounds: int | None,
     threads: int | None,
@@ -66,6 +73,8 @@ def main(
     """
     if queries is not None and data is None:
         raise click.UsageError("--queries needs --data")
+    if hn and data is None:
+        raise click.UsageError("--hn is for --data")
     if earlier is not None:
         record = read_record(earlier)
         _draw(record, earlier.parent)
@@ -79,6 +88,7 @@ def main(
             only=only,
             database_file=data,
             queries_file=queries,
+            hn=hn,
         )
         with Bar() as progress:
             record = run(options, progress)

@@ -50,10 +50,13 @@ def plan_cases(scale: Scale, only: tuple[str, ...] = ()) -> list[Case]:
     return _keep_only(cases, only)
 
 
-def plan_file_cases(n: int, scale: Scale, only: tuple[str, ...] = ()) -> list[Case]:
-    """List the cases for a database of `n` rows from a file."""
+def plan_file_cases(
+    n: int, scale: Scale, only: tuple[str, ...] = (), hn: bool = False
+) -> list[Case]:
+    """List the cases for a database of `n` rows from a file; with `hn`, also one of HN vectors."""
     graph = scale.graph_limit is None or n <= scale.graph_limit
-    cases = [Case(n, point, peers=True, graph=graph) for point in (RECOMMENDED, None)]
+    points = (RECOMMENDED, None) if hn else (None,)
+    cases = [Case(n, point, peers=True, graph=graph) for point in points]
     return _keep_only(cases, only)
 
 

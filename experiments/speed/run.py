@@ -23,6 +23,8 @@ class Options:
     only: tuple[str, ...] = ()
     database_file: Path | None = None
     queries_file: Path | None = None
+    hn: bool = False
+    """Whether the vectors of the file are also normalised, which changes their neighbours."""
 
     def settings(self) -> dict[str, object]:
         """For the record; of files the names alone."""
@@ -64,5 +66,5 @@ def _plan(
         cases = plan_cases(scale, options.only)
         return cases, lambda case: data.draw(case, scale.queries, options.seed)
     rows = data.load(options.database_file, options.queries_file, scale.queries)
-    cases = plan_file_cases(len(rows.database), scale, options.only)
+    cases = plan_file_cases(len(rows.database), scale, options.only, options.hn)
     return cases, lambda case: data.normalise(rows, case)

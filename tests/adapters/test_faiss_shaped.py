@@ -128,7 +128,9 @@ def test_a_written_index_comes_back_and_a_damaged_one_has_its_error(metric, tmp_
     content = file.read_bytes()
     for bad in (b"", content[:100], content[: len(content) // 2], b"x" * 500):
         file.write_bytes(bad)
-        with pytest.raises(ValueError, match="is no index of write_index, or it is damaged"):
+        with pytest.raises(
+            ValueError, match="is no flat index of FAISS or of write_index, or it is damaged"
+        ):
             read_index(file)
     with pytest.raises(FileNotFoundError, match="no such file"):
         read_index(tmp_path / "none")

@@ -248,6 +248,7 @@ def test_without_ray_the_extra_is_named(tmp_path, monkeypatch):
 
 def test_the_command_line_without_ray(no_ray, tmp_path, monkeypatch):
     monkeypatch.setattr("hiernorm.cli.cluster._ray", lambda address: nullcontext())
+    monkeypatch.setattr("hiernorm.cli.requirements.check_extra", lambda *_: None)
     rows = vectors(1, 60)
     np.save(tmp_path / "queries.npy", QUERIES)
     db = create_sharded(tmp_path / "db", 2)

@@ -400,7 +400,8 @@ def test_the_command_line(cluster, tmp_path):
     ids, scores = right_hits(dict(enumerate(rows)), 3)
     queries = str(tmp_path / "queries.npy")
     lines = run("search", database, queries, "-k", "3", "--deadline", str(PATIENCE)).splitlines()
-    assert lines == [
+    assert lines[0] == "query\trank\tid\tscore"
+    assert lines[1:] == [
         f"{q}\t{rank}\t{ids[q, rank]}\t{float(scores[q, rank])!r}"
         for q in range(len(QUERIES))
         for rank in range(3)

@@ -14,10 +14,10 @@ DOCS = ROOT / "docs"
 PAGES = [page for page in [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))] if has_examples(page)]
 NEEDS = {
     "cluster": ("ray",),
-    "command-line": ("click", "rich"),
     "describe": ("cv2", "pyarrow", "skimage"),
     "explore": ("cv2", "pyarrow", "skimage", "starlette", "httpx"),
     "faiss": ("faiss",),
+    "hn-layer": ("torch", "sklearn", "onnx", "onnxruntime"),
     "kornia": ("kornia", "cv2"),
     "locate": ("cv2", "pyarrow", "skimage"),
     "match": ("cv2", "skimage"),

@@ -11,6 +11,7 @@ pytest.importorskip("torch", reason="needs hiernorm[train]")
 
 from experiments.harness.records import read_record
 from experiments.models.__main__ import main
+from experiments.models.development import main as measure_development
 from experiments.models.scenes import main as count_scenes
 from patch_scenes import write_scene
 
@@ -34,3 +35,13 @@ def test_scenes_are_counted(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     (row,) = read_record(tmp_path / "out" / "scenes.json").result["scenes"]
     assert (row["points"], row["patches"], row["views"], row["most_views"]) == (24, 96, 4.0, 4)
+
+
+def test_development_scenes_measure_quality_and_share(tmp_path: Path) -> None:
+    scene = str(write_scene(tmp_path / "tiny"))
+    command = ["--scene", scene, "--describer", "hn8", "--describer", "sift", "--rounds", "5"]
+    result = CliRunner().invoke(measure_development, [*command, "--out", str(tmp_path / "out")])
+    assert result.exit_code == 0, result.output
+    ours, sift = read_record(tmp_path / "out" / "development.json").result["quality"]
+    assert 0 < ours["phase2"]["with_match"] <= 1
+    assert sift["phase2"] is None

@@ -22,7 +22,7 @@ from experiments.harness.records import Record, read_record
 from experiments.harness.timing import Timing, ratios, recall
 from experiments.speed import data
 from experiments.speed.__main__ import main
-from experiments.speed.cases import FULL, LARGE, SMOKE, plan_cases, plan_groups
+from experiments.speed.cases import FULL, LARGE, SMOKE, plan_cases, plan_file_cases, plan_groups
 from experiments.speed.goals import Goal, check_goals, fastest_rival, select
 from experiments.speed.picture import draw_picture
 from experiments.speed.run import Options, run
@@ -182,11 +182,18 @@ def test_disagreement_stops_the_run(monkeypatch):
 def test_real_descriptors_are_read_from_files(tmp_path):
     rows = np.random.default_rng(0).standard_normal((300, 32)).astype(np.float32)
     np.save(tmp_path / "rows.npy", rows)
-    options = Options(SMOKE, threads=1, only=("plain",), database_file=tmp_path / "rows.npy")
+    options = Options(SMOKE, threads=1, database_file=tmp_path / "rows.npy")
     record = run(options, Silence())
     report = Report.from_result(record.result)
     assert {row.n for row in report.measurements} == {300 - 300 // 50}
     assert record.settings["database_file"] == "rows.npy"
+
+
+def test_vectors_of_a_file_are_altered_only_when_that_is_asked_for():
+    names = [case.name for case in plan_file_cases(300, SMOKE)]
+    assert names == ["plain-n300"]
+    assert [case.name for case in plan_file_cases(300, SMOKE, hn=True)] == ["K16-a1/8-n300", *names]
+    assert CliRunner().invoke(main, ["--hn"]).exit_code == 2
 
 
 def test_files_of_different_dimensions_are_refused(tmp_path):

@@ -8,7 +8,7 @@ from torch.nn import TripletMarginLoss
 
 from hiernorm.learn import TrainingSettings
 from hiernorm.learn.batches import augment_groups
-from hiernorm.learn.losses import compare_hardest, compare_random, ranking_loss
+from hiernorm.learn.losses import compare_hardest, compare_random, fpr_loss, spread_loss
 
 
 def test_triplet_loss_is_torchs() -> None:
@@ -30,19 +30,31 @@ def test_hardest_negatives_are_the_nearest_of_other_points() -> None:
         torch.testing.assert_close(found.positive[i], apart[i, i])
 
 
-def test_the_ranking_loss_counts_negatives_nearer_than_positives() -> None:
+def test_the_fpr_loss_is_the_logarithm_of_fpr_at_95_percent_recall() -> None:
     torch.manual_seed(1)
-    a, p = torch.nn.functional.normalize(torch.randn(2, 40, 8), dim=-1).double()
-    p = torch.nn.functional.normalize(a + 0.3 * p, dim=-1)
-    points = torch.arange(40) // 2
+    a, p = torch.nn.functional.normalize(torch.randn(2, 400, 8), dim=-1).double()
+    p = torch.nn.functional.normalize(a + 0.9 * p, dim=-1)
+    points = torch.arange(400) // 2  # rows of the same point are no negatives
     apart = torch.cdist(a, p)
     negatives = apart[points[:, None] != points[None, :]]
-    counted = torch.stack([(negatives < d).double().mean() for d in apart.diagonal()])
-    expected = (counted + 0.01).log().mean()
-    # The count is smooth: steps are a few hundredths of a distance wide.
-    assert abs(ranking_loss(a, p, points, least_share=0.01) - expected) < 1.0
-    nearer = torch.nn.functional.normalize(a + 0.1 * (p - a), dim=-1)
-    assert ranking_loss(a, nearer, points) < ranking_loss(a, p, points)
+    rate = (negatives < apart.diagonal().quantile(0.95)).double().mean()
+    assert 0.01 < rate < 0.2
+    assert abs(fpr_loss(a, p, points) - rate.log()) < 0.1
+    nearer = torch.nn.functional.normalize(a + 0.5 * (p - a), dim=-1)
+    assert fpr_loss(a, nearer, points) < fpr_loss(a, p, points) - 1
+
+
+def test_the_spread_loss_is_zero_for_directions_spread_evenly() -> None:
+    generator = torch.Generator().manual_seed(0)
+    a, p = torch.nn.functional.normalize(torch.randn(2, 2000, 8, generator=generator), dim=-1)
+    points = torch.arange(2000)
+    assert spread_loss(a, p, points) < 1e-3
+    leaning = a + torch.eye(8)[0]
+    leaning = torch.nn.functional.normalize(leaning, dim=-1)
+    assert spread_loss(leaning, leaning, points) > 0.1
+    # The only pair of distinct points is orthogonal; pairs of one point do not count.
+    two = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
+    assert spread_loss(two, two, torch.tensor([0, 1])) == 0
 
 
 def test_augmentation_turns_a_row_alike_and_shifts_each_patch() -> None:

@@ -48,6 +48,17 @@ def test_reads_a_scene(scene: Path, kind: str) -> None:
     assert len(PhotoTour.open(scene if kind == "folder" else scene.with_suffix(".zip"))) == 300
 
 
+def test_the_name_of_a_zip_is_that_zip_though_a_folder_lies_beside_it(scene: Path) -> None:
+    archive = zipped(scene)
+    write_scene(scene, points=10)
+    assert len(PhotoTour.open(archive)) == len(PhotoTour(scene.parent, "tiny.zip")) == 300
+    assert len(PhotoTour.open(scene)) == len(PhotoTour(scene.parent, "tiny")) == 40
+    assert PhotoTour.open(archive).scene == PhotoTour.open(scene).scene == "tiny"
+    archive.unlink()
+    with pytest.raises(FileNotFoundError, match=r"no scene 'tiny\.zip': there is no .*tiny\.zip"):
+        PhotoTour.open(archive)
+
+
 def test_takes_the_largest_match_file(scene: Path) -> None:
     (scene / "m50_9_9_0.txt").write_text("0 0 0 1 0 0 0\n")
     (scene / "m50_200_200_0.txt").write_text("0 0 0 1 0 0 0\n0 0 0 4 1 0 0\n")

@@ -104,9 +104,10 @@ def test_noise_is_not_repeated_from_patch_to_patch() -> None:
 
 def test_a_sample_has_whole_points_of_every_scene() -> None:
     patches, owners = set_of_places(40, 10, 90)
-    tensors, points = patches.sample(90)
-    assert len(tensors) == len(points) == 90
-    np.testing.assert_array_equal(np.bincount(owners[points]), [30, 30, 30])
-    np.testing.assert_array_equal(np.unique(points, return_counts=True)[1], 3)
-    everything, _ = patches.sample(10**6)
-    assert len(everything) == len(patches)
+    sample = patches.sample(90)
+    assert len(sample.tensors()) == len(sample) == 90
+    np.testing.assert_array_equal(np.unique(sample.points, return_counts=True)[1], 3)
+    firsts = {patch.numpy().tobytes() for patch in sample.tensors()[::3]}
+    drawn = [p for p in range(len(owners)) if patches.tensors()[3 * p].numpy().tobytes() in firsts]
+    np.testing.assert_array_equal(np.bincount(owners[drawn]), [10, 10, 10])
+    assert patches.sample(10**6) is patches

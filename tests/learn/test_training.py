@@ -98,7 +98,7 @@ EVERYTHING = {
         {},
         {"norm": "l2", "loss": "hardest", "augment": ("flips", "turns", "shifts")},
         {"major": 8, "alpha": 1 / 32, **EVERYTHING},
-        {"loss": "ranking"},
+        {"loss": "hardest", "fpr_weight": 0.3, "spread_weight": 1.0},
     ],
 )
 def test_a_few_steps_reduce_the_loss(scene: Path, tmp_path: Path, changes: dict[str, Any]) -> None:
@@ -203,8 +203,9 @@ def test_the_head_alone_learns_without_touching_the_rest(scene: Path, tmp_path: 
     plain |= {"loss": "hardest", "rotate": "pca", "teacher": weights, "distill_weight": 1.0}
     plain |= {"augment": ("flips", "turns", "shifts"), "freeze_statistics": True}
     start = train_fully(settings_for(scene, **plain), tmp_path / "start")
-    tuned = train_fully(settings_for(scene, **plain, head_epochs=3, head_views=2), tmp_path / "a")
-    again = train_fully(settings_for(scene, **plain, head_epochs=3, head_views=2), tmp_path / "b")
+    head = {"head_epochs": 3, "head_views": 2}
+    tuned = train_fully(settings_for(scene, **plain, **head), tmp_path / "a")
+    again = train_fully(settings_for(scene, **plain, **head), tmp_path / "b")
     assert tuned.history[0]["validation_loss"] < start.history[0]["validation_loss"]
     assert_same_weights(tmp_path / "a" / MODEL, tmp_path / "b" / MODEL)
     before, after = load_weights(weights), tuned.network.state_dict()
@@ -259,8 +260,7 @@ def test_the_papers_recipe_is_the_default() -> None:
     ("changes", "message"),
     [
         ({"data": ()}, "at least one scene"),
-        ({"least_share": 0.0}, "least_share must lie between 0 and 1, got 0.0"),
-        ({"loss": "softmax"}, "loss must be one of triplet, hardest, ranking, got 'softmax'"),
+        ({"loss": "softmax"}, "loss must be one of triplet, hardest, got 'softmax'"),
         ({"augment": ("blur",)}, "augment takes flips, turns, shifts, frames, light, got 'blur'"),
         ({"architecture": "vgg"}, "architecture must be one of hardnet, hynet, tfeat, got 'vgg'"),
         ({"sampling": "views"}, "sampling must be one of patches, points, got 'views'"),
@@ -269,6 +269,7 @@ def test_the_papers_recipe_is_the_default() -> None:
         ({"validation": 1.0}, "validation must be a share between 0 and 1"),
         ({"distill_weight": 1.0}, "distill_weight needs a teacher"),
         ({"norm": "l2", "rotate": "pca"}, "'l2' has no major"),
+        ({"norm": "l2", "spread_weight": 1.0}, "'l2' has no major"),
     ],
 )
 def test_impossible_settings_are_refused(changes: dict[str, Any], message: str) -> None:

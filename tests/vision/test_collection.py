@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import shutil
 from pathlib import Path
@@ -135,22 +134,6 @@ def test_a_path_that_does_not_exist_makes_nothing(folder):
         assert result.exit_code == 2
         assert "phots' does not exist" in result.stderr
     assert sorted(path.name for path in folder.iterdir()) == ["all.hn", "all.parquet", "photos"]
-
-
-def test_missing_packages_are_named_before_any_work(folder, monkeypatch):
-    real = importlib.util.find_spec
-    monkeypatch.setattr(
-        "hiernorm.extras.find_spec", lambda name: None if name == "pyarrow" else real(name)
-    )
-    for command, extra in (
-        (("describe", folder / "photos", "-o", folder / "new.hn"), "vision"),
-        (("locate", folder / "photos/coffee.png", "--in", folder / "none.hn"), "vision"),
-        (("explore", folder / "none.hn"), "explore"),
-    ):
-        result = invoke(*command)
-        assert result.exit_code == 1
-        assert f"this needs pyarrow: pip install 'hiernorm[{extra}]'" in result.output
-    assert not (folder / "new.hn").exists()
 
 
 def test_descriptors_of_a_killed_process_are_cleaned_up(folder):

@@ -134,6 +134,30 @@ def test_lines_join_the_places_of_inliers():
     assert (without[100:600, 360:720].max(axis=2) > 128).sum() == 0
 
 
+@pytest.mark.parametrize(
+    ("sizes", "expected"),
+    [
+        (((1600, 900), (1600, 900)), (1600, 900 + 900)),  # full size
+        (((960, 1280), (480, 640)), (960, 1280 + 1280)),  # the lower is enlarged to the higher
+        (((3000, 4000), (3000, 4000)), (1440, 1920 + 1920)),  # reduced to what a screen shows
+        (((300, 200), (300, 200)), (720, 480 + 480)),
+    ],
+)
+def test_pictures_have_the_full_width_of_the_photos(sizes, expected):
+    photos = [np.zeros((*size, 3), np.uint8) for size in sizes]
+    nothing = np.empty((0, 2))
+    picture = draw_matches(tuple(photos), (nothing, nothing), np.empty(0, bool), "a title")
+    scale = expected[0] / 720
+    assert picture.shape == (expected[0] + round(40 * scale), expected[1] + round(8 * scale), 3)
+
+
+def test_a_long_title_fits(tmp_path):
+    nothing = np.empty((0, 2))
+    photos = tuple(np.zeros((800, 100, 3), np.uint8) for _ in range(2))
+    picture = draw_matches(photos, (nothing, nothing), np.empty(0, bool), "a title " * 20)
+    assert (picture[:40, -10:] == 255).all()
+
+
 def test_the_command_prints_inliers_and_draws(pair, tmp_path):
     out = tmp_path / "matches.png"
     arguments = ["match", *map(str, pair), "-o", str(out), "--keypoints", "400"]

@@ -13,15 +13,16 @@ from hiernorm.cli.database import echo_damage, echo_hits, echo_result
 from hiernorm.cli.info import echo_facts
 from hiernorm.cli.options import (
     ALPHA,
+    EXISTING_FILE,
     HITS,
     JSON,
     MAJOR,
     METRIC,
-    PATH,
     SOURCES,
     former_name,
 )
 from hiernorm.cli.progress import progress_bar
+from hiernorm.cli.requirements import needs
 from hiernorm.distributed import ShardedDatabase
 from hiernorm.distributed import build as build_shards
 from hiernorm.distributed.location import Location
@@ -37,6 +38,7 @@ ADDRESS = click.option(
     help="Address of the Ray cluster [RAY_ADDRESS, else a new local Ray].",
 )
 LOCAL = click.option("--local", metavar="FOLDER", help="Copy shards to this folder on each node.")
+RAY = needs("ray", "ray", "pyarrow")
 DEADLINE = click.option(
     "--deadline",
     default=60.0,
@@ -48,7 +50,9 @@ DEADLINE = click.option(
 
 @click.group()
 def cluster() -> None:
-    """Sharded databases on many machines, with the same exact answers.
+    """Build and search databases in shards on many machines.
+
+    The answers are those of one database, bit for bit.
 
     DATABASE is a folder that all nodes see. With --local a search also takes a URI such as
     s3://bucket/name. FILE is .parquet, .npy, .npz or .safetensors and may be larger than memory.
@@ -64,6 +68,7 @@ def cluster() -> None:
 @METRIC
 @ADDRESS
 @JSON
+@RAY
 def build(
     database: str,
     sources: tuple[Path, ...],
@@ -74,7 +79,10 @@ def build(
     address: str | None,
     as_json: bool,
 ) -> None:
-    """Make a sharded database from files; run it again to continue an interrupted build."""
+    """Make a sharded database from files of vectors.
+
+    Run the command again to continue a build that was interrupted.
+    """
     with _ray(address), progress_bar("split, then fill") as report:
         count = build_shards(
             database,
@@ -91,13 +99,14 @@ def build(
 
 @cluster.command()
 @DATABASE
-@click.argument("queries", type=PATH)
+@click.argument("queries", type=EXISTING_FILE)
 @HITS
 @click.option("--allow-partial", is_flag=True, help="Answer without shards that do not respond.")
 @ADDRESS
 @LOCAL
 @DEADLINE
 @JSON
+@RAY
 def search(
     database: str,
     queries: Path,
@@ -110,7 +119,8 @@ def search(
 ) -> None:
     """Find the k best entries of every query in a file of vectors.
 
-    Prints one line per hit: query, rank, id and score, separated by tabs.
+    The command prints a header and a line per hit: the query's row in the file and the hit's rank,
+    both from 0, the hit's id and its score, separated by tabs.
     """
     rows = np.concatenate([piece for piece, _ in read_pieces(queries)])
     with _opened(database, address, local, deadline) as db:
@@ -127,6 +137,7 @@ def search(
 @LOCAL
 @DEADLINE
 @JSON
+@RAY
 def info(
     database: str, address: str | None, local: str | None, deadline: float, as_json: bool
 ) -> None:
@@ -141,10 +152,14 @@ def info(
 @LOCAL
 @DEADLINE
 @JSON
+@RAY
 def check(
     database: str, address: str | None, local: str | None, deadline: float, as_json: bool
 ) -> None:
-    """Read all files on all nodes and list what is damaged; exit code 3 if anything is."""
+    """Read all files on all nodes and list what is damaged.
+
+    The exit code is 3 if anything is.
+    """
     with _opened(database, address, local, deadline) as db:
         echo_damage(db.check(), database, as_json)
 

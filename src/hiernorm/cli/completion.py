@@ -12,9 +12,12 @@ from click.shell_completion import get_completion_class
 def completion(context: click.Context, shell: str) -> None:
     """Print the completion script of a shell.
 
-    For this session: eval "$(hiernorm completion bash)". To keep it, add that line to ~/.bashrc
-    (zsh: ~/.zshrc); fish: hiernorm completion fish > ~/.config/fish/completions/hiernorm.fish
-    """
+    \b
+    For this session:
+      eval "$(hiernorm completion bash)"
+    To keep it, add that line to ~/.bashrc, for zsh to ~/.zshrc. For fish:
+      hiernorm completion fish > ~/.config/fish/completions/hiernorm.fish
+    """  # noqa: D301
     kind = get_completion_class(shell)
     if kind is None:
         raise click.UsageError(f"no completion for {shell}")

@@ -8,8 +8,9 @@ from pathlib import Path
 import click
 from rich.progress import DownloadColumn, TextColumn
 
-from hiernorm.cli.options import PATH
+from hiernorm.cli.options import EXISTING_FOLDER, OUTPUT_PATH
 from hiernorm.cli.progress import make_progress
+from hiernorm.cli.requirements import needs
 from hiernorm.learn.scenes.archives import ARCHIVES, Archive
 from hiernorm.learn.scenes.download import PINS, download, find_archive
 from hiernorm.learn.scenes.embedded import embedded_photos
@@ -26,19 +27,22 @@ JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON obje
 
 @click.group()
 def data() -> None:
-    """Make or download scenes: patches of the same points in several photos."""
+    """Make or download scenes of patches.
+
+    A scene holds patches of the same points in several photos.
+    """
 
 
 @data.command("make")
 @click.option(
     "--photos",
     "folder",
-    type=PATH,
+    type=EXISTING_FOLDER,
     help="Folder of photos [the photographs inside scikit-image].",
 )
 @click.option(
     "--out",
-    type=PATH,
+    type=OUTPUT_PATH,
     required=True,
     help="Folder to make, or a zip if the name ends in .zip.",
 )
@@ -95,6 +99,9 @@ def data() -> None:
     help="With --tracks: geometry that the matches must agree with.",
 )
 @JSON
+@needs("data", "cv2")
+@needs("data", "skimage", when=lambda given: given["folder"] is None and not given["tracks"])
+@needs("data", "onnxruntime", when=lambda given: given["tracks"] and given["descriptor"] != "sift")
 def make(
     folder: Path | None,
     out: Path,
@@ -172,6 +179,7 @@ def _make_tracks(photos: list[Path], out: Path, settings: TrackSettings) -> Scen
     help="Folder for the archives.",
 )
 @JSON
+@needs("data", "pooch", "requests")
 def fetch(scenes: tuple[str, ...], folder: Path, as_json: bool) -> None:
     """Download official scenes of the UBC patches.
 

@@ -12,10 +12,14 @@ import numpy as np
 
 from hiernorm.cli.options import (
     ALPHA,
+    EXISTING_FILE,
+    FILE_OR_STDIN,
     HITS,
     JSON,
     MAJOR,
     METRIC,
+    OUTPUT_FILE,
+    OUTPUT_FOLDER,
     PATH,
     SOURCES,
     former_name,
@@ -36,6 +40,7 @@ from hiernorm.cli.payload import (
     write_hits,
 )
 from hiernorm.cli.progress import progress_bar
+from hiernorm.cli.requirements import PARQUET
 from hiernorm.hits import Hits
 from hiernorm.settings import Metric
 from hiernorm.storage.database import Database
@@ -48,11 +53,15 @@ DATABASE = click.argument("database", type=PATH)
 IDS = click.option(
     "--ids",
     "ids_file",
-    type=PATH,
-    help="File of ids: .npy, or text with one id per line; - for stdin.",
+    type=FILE_OR_STDIN,
+    help="File of ids: .npy, or text with one id per line. - means stdin.",
 )
 WAIT = click.option(
-    "--wait", default=0.0, metavar="SECONDS", help="How long to wait for another writer [0]."
+    "--wait",
+    default=0.0,
+    metavar="SECONDS",
+    show_default=True,
+    help="How long to wait for another writer.",
 )
 
 
@@ -77,7 +86,7 @@ def _insert(
 
 
 @click.command()
-@DATABASE
+@click.argument("database", type=OUTPUT_FOLDER)
 @SOURCES
 @MAJOR
 @ALPHA
@@ -87,6 +96,7 @@ def _insert(
 @PAYLOAD
 @PAYLOAD_COLUMNS
 @JSON
+@PARQUET
 def build(
     database: Path,
     sources: tuple[Path, ...],
@@ -134,6 +144,7 @@ def build(
 @PAYLOAD_COLUMNS
 @WAIT
 @JSON
+@PARQUET
 def add(
     database: Path,
     sources: tuple[Path, ...],
@@ -144,7 +155,10 @@ def add(
     wait: float,
     as_json: bool,
 ) -> None:
-    """Add the vectors of files, each file as a whole or not at all."""
+    """Add the vectors of files, each file as a whole or not at all.
+
+    FILE is .npy, .npz, .safetensors or .parquet and may be larger than memory.
+    """
     payload = payload_of(payload_file, payload_columns, sources)
     db = Database.open(database, lock_timeout=wait)
     count = _insert(db, sources, ids_file, payload, upsert)
@@ -191,13 +205,16 @@ def delete(
 
 @click.command()
 @DATABASE
-@click.argument("queries", type=PATH)
+@click.argument("queries", type=EXISTING_FILE)
 @HITS
 @CONDITION
 @SHOWN_COLUMNS
-@click.option("--threads", type=click.IntRange(min=1), help="Threads [all processors].")
-@click.option("--out", type=PATH, help="Write ids and scores to .npz, .safetensors or .parquet.")
+@click.option("--threads", type=click.IntRange(min=1), help="Number of threads [all processors].")
+@click.option(
+    "--out", type=OUTPUT_FILE, help="Write ids and scores to a .npz, .safetensors or .parquet file."
+)
 @JSON
+@PARQUET
 def search(
     database: Path,
     queries: Path,
@@ -210,7 +227,8 @@ def search(
 ) -> None:
     """Find the k best entries of every query in a file of vectors.
 
-    Prints one line per hit: query, rank, id and score, separated by tabs.
+    The command prints a header and a line per hit: the query's row in the file and the hit's rank,
+    both from 0, the hit's id and its score, separated by tabs.
     """
     db = Database.open(database, threads=threads)
     rows = np.concatenate([piece for piece, _ in read_pieces(queries)])
@@ -232,7 +250,7 @@ def search(
 
 
 def echo_hits(hits: Hits, k: int, as_json: bool, **facts: Any) -> None:
-    """Print a line per hit, or one JSON object with further facts."""
+    """Print a header and a line per hit, or one JSON object with further facts."""
     found = [
         [(int(i), float(s)) for i, s in zip(*row, strict=True) if not np.isneginf(s)]
         for row in hits.queries()
@@ -242,6 +260,7 @@ def echo_hits(hits: Hits, k: int, as_json: bool, **facts: Any) -> None:
         exact = bool(hits.certificate.exact.all())
         click.echo(json.dumps({"k": k, "exact": exact, **facts, "answers": answers}))
         return
+    click.echo("query\trank\tid\tscore")
     for query, row in enumerate(found):
         for rank, (entry, score) in enumerate(row):
             click.echo(f"{query}\t{rank}\t{entry}\t{score!r}")
@@ -251,7 +270,10 @@ def echo_hits(hits: Hits, k: int, as_json: bool, **facts: Any) -> None:
 @DATABASE
 @JSON
 def check(database: Path, as_json: bool) -> None:
-    """Read all files and list what is damaged; exit code 3 if anything is."""
+    """Read all files and list what is damaged.
+
+    The exit code is 3 if anything is.
+    """
     echo_damage(Database.open(database).check(), str(database), as_json)
 
 
@@ -273,7 +295,10 @@ def echo_damage(found: Verification, database: str, as_json: bool) -> None:
 @WAIT
 @JSON
 def compact(database: Path, wait: float, as_json: bool) -> None:
-    """Rewrite the live entries in as few files as possible; answers stay the same."""
+    """Rewrite a database in as few files as possible.
+
+    What deleted entries took up becomes free. Answers stay the same.
+    """
     db = Database.open(database, lock_timeout=wait)
     before = db.info()
     with progress_bar(database.name) as report:
@@ -286,12 +311,14 @@ def compact(database: Path, wait: float, as_json: bool) -> None:
 
 @click.command()
 @DATABASE
-@click.argument("out", type=PATH, metavar="FILE")
+@click.argument("out", type=OUTPUT_FILE, metavar="FILE")
 @JSON
+@PARQUET
 def export(database: Path, out: Path, as_json: bool) -> None:
-    """Write all entries in ascending order of id to .npz, .safetensors, .parquet or .npy.
+    """Write all entries to a file, in ascending order of id.
 
-    A .npy file holds the vectors; the ids go to <name>.ids.npy beside it.
+    FILE is .npz, .safetensors, .parquet or .npy. A .npy file holds the vectors; the ids go to
+    <name>.ids.npy beside it.
     """
     db = Database.open(database)
     with progress_bar(out.name) as report:

@@ -14,7 +14,8 @@ from rich.table import Table
 import hiernorm
 from hiernorm import synthetic
 from hiernorm._files import replacing
-from hiernorm.cli.options import MODEL, PATH
+from hiernorm.cli.options import EXISTING_FOLDER, MODEL
+from hiernorm.cli.requirements import needs
 from hiernorm.demo.engines import EngineComparison, compare_engines
 from hiernorm.demo.page import render_page
 from hiernorm.demo.pipeline import DemoResult, K, run_demo
@@ -34,10 +35,10 @@ SYNTHETIC_K = 10
 
 
 @click.command()
-@click.option("--photos", type=PATH, help="Folder of photos [those of scikit-image].")
+@click.option("--photos", type=EXISTING_FOLDER, help="Folder of photos [those of scikit-image].")
 @MODEL
 @click.option("--points", default=POINTS, show_default=True, help="Maximum keypoints per photo.")
-@click.option("--small", is_flag=True, help="50 keypoints per photo: a quick check.")
+@click.option("--small", is_flag=True, help="Take 50 keypoints per photo, for a quick check.")
 @click.option(
     "--synthetic", "is_synthetic", is_flag=True, help="Search synthetic vectors instead of photos."
 )
@@ -50,6 +51,12 @@ SYNTHETIC_K = 10
     help="Folder of the page, index.html.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
+@needs("demo", "cv2", "onnxruntime", "sklearn", when=lambda given: not given["is_synthetic"])
+@needs(
+    "demo",
+    "skimage",
+    when=lambda given: not given["is_synthetic"] and given["photos"] is None,
+)
 def demo(
     photos: Path | None,
     model: str,

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import click
 
-from hiernorm.cli.options import EXISTING, KEYPOINTS, LONGEST_SIDE, MODEL
+from hiernorm.cli.exit_codes import SOME_FAILED
+from hiernorm.cli.options import EXISTING, KEYPOINTS, LONGEST_SIDE, MODEL, OUTPUT_FOLDER
 from hiernorm.cli.progress import progress_bar
-from hiernorm.extras import check_extra
+from hiernorm.cli.requirements import needs
+from hiernorm.models.model import PROVIDERS
 from hiernorm.threads import thread_count
 from hiernorm.vision.collection import Collection
 from hiernorm.vision.features import FeatureSettings
 from hiernorm.vision.ingest import find_photos, ingest_photos
 from hiernorm.vision.keypoints import DETECTORS
-
-SOME_FAILED = 6
-"""Exit code if some photos could not be read."""
 
 
 @click.command()
@@ -27,7 +25,7 @@ SOME_FAILED = 6
     "-o",
     "--out",
     required=True,
-    type=click.Path(file_okay=False, path_type=Path),
+    type=OUTPUT_FOLDER,
     help="Collection to make or extend, such as holiday.hn with its table holiday.parquet.",
 )
 @MODEL
@@ -41,9 +39,19 @@ SOME_FAILED = 6
 @KEYPOINTS
 @LONGEST_SIDE
 @click.option(
-    "--workers", type=click.IntRange(min=1), help="Number of processes [one per processor]."
+    "--device",
+    type=click.Choice(list(PROVIDERS)),
+    default="cpu",
+    show_default=True,
+    help="Device of the model. Only cpu is tested by us.",
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(min=1),
+    help="Number of processes [one per processor; one for another device].",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the photos by result as JSON.")
+@needs("vision", "cv2", "onnxruntime", "pyarrow")
 def describe(
     photos: tuple[Path, ...],
     out: Path,
@@ -51,22 +59,24 @@ def describe(
     detector: str,
     keypoints: int,
     longest_side: int,
+    device: str,
     workers: int | None,
     as_json: bool,
 ) -> None:
-    """Describe photos, or all photos of a folder, and add them to a collection.
+    """Describe photos and add them to a collection.
 
-    Run it again to describe only new and changed photos. A photo that cannot be read is reported
-    and skipped, and the exit code is 6.
+    PHOTOS are files, or folders whose photos are all described. Run the command again to describe
+    only new and changed photos. A photo that cannot be read is reported and skipped; the exit code
+    is then 6.
     """
-    check_extra("vision", "cv2", "onnxruntime", "pyarrow")
     settings = FeatureSettings(model, detector, keypoints, longest_side)
     with progress_bar("describing", "photos") as progress:
         result = ingest_photos(
             out,
             find_photos(list(photos)),
             settings,
-            workers=thread_count(workers),
+            workers=thread_count(workers if device == "cpu" else workers or 1),
+            device=device,
             report=progress,
         )
     for name, reason in result.failed.items():
@@ -85,4 +95,4 @@ def describe(
         click.echo(", ".join(f"{count} {word}" for word, count in counts.items()))
         click.echo(f"{out}: {len(collection)} photos, {len(collection.ids):,} keypoints")
     if result.failed:
-        sys.exit(SOME_FAILED)
+        raise click.exceptions.Exit(SOME_FAILED)

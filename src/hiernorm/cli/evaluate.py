@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.console import Console
 from rich.table import Table
 
 import hiernorm
-from hiernorm.cli.options import JSON
+from hiernorm.cli.options import JSON, SCENE
+from hiernorm.cli.requirements import needs
 from hiernorm.extras import import_extra
 from hiernorm.learn.describers import load_describer
 from hiernorm.learn.evaluate import Result, evaluate_scenes, to_json
@@ -27,30 +30,37 @@ DEFAULT_MODELS = ("sift", "rootsift", *OUR_MODELS)
     "--data",
     multiple=True,
     required=True,
-    metavar="SCENE",
+    type=SCENE,
     help="Evaluate on this scene, a folder or a zip. May be repeated.",
 )
 @click.option(
     "--model",
     "models",
     multiple=True,
-    metavar="M",
+    metavar="MODEL",
     help="Evaluate sift, rootsift, a model of the package, or an .onnx or .safetensors file. "
     "May be repeated [sift, rootsift, hardnet, hn16, hn8].",
 )
 @click.option(
     "--against",
     multiple=True,
-    metavar="D",
+    metavar="DESCRIPTOR",
     help="Compare with vgg, boostdesc, beblid, teblid, daisy, sift, rootsift, or label=FILE for "
     "weights of HardNet, TFeat or HardTFeat. Several names may follow.",
 )
-@click.argument("more", nargs=-1, metavar="[D]...")
-@click.option("--window", default=WINDOW, show_default=True, help="Width of SIFT in pixels of 64.")
-@click.option("--rounds", default=1000, show_default=True, help="Bootstrap samples of the points.")
+@click.argument("more", nargs=-1, metavar="[DESCRIPTOR]...")
+@click.option(
+    "--window",
+    default=WINDOW,
+    show_default=True,
+    help="Width of SIFT in pixels.",
+)
+@click.option("--rounds", default=1000, show_default=True, help="Number of bootstrap samples.")
 @click.option("--seed", default=0, show_default=True, help="Seed of bootstrap and queries.")
 @click.option(
-    "--threads", type=click.IntRange(min=1), help="Threads of the networks [all processors]."
+    "--threads",
+    type=click.IntRange(min=1),
+    help="Number of threads [all processors].",
 )
 @click.option(
     "--out",
@@ -58,6 +68,9 @@ DEFAULT_MODELS = ("sift", "rootsift", *OUR_MODELS)
     help="Write the report as JSON and the ROC curves as PNG into this folder.",
 )
 @JSON
+@needs("evaluate", "cv2", "onnxruntime", "sklearn")
+@needs("evaluate", "matplotlib", when=lambda given: given["out"] is not None)
+@needs("train", "torch", "kornia", "onnx", "safetensors", when=lambda given: _names_weights(given))
 def evaluate(
     data: tuple[str, ...],
     models: tuple[str, ...],
@@ -99,6 +112,12 @@ def evaluate(
     else:
         width = None if sys.stdout.isatty() else PIPED_WIDTH
         Console(width=width).print(_table(results))
+
+
+def _names_weights(given: Mapping[str, Any]) -> bool:
+    """Whether a model is a file of weights, which torch reads."""
+    names = (*given["models"], *given["against"], *given["more"])
+    return any("=" in name or Path(name).suffix == ".safetensors" for name in names)
 
 
 def _table(results: list[Result]) -> Table:

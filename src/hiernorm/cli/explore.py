@@ -10,7 +10,8 @@ from pathlib import Path
 import click
 
 from hiernorm.cli.options import PATH
-from hiernorm.extras import check_extra, import_extra
+from hiernorm.cli.requirements import needs
+from hiernorm.extras import import_extra
 from hiernorm.vision.collection import Collection
 
 
@@ -22,12 +23,13 @@ from hiernorm.vision.collection import Collection
 @click.option(
     "--browser/--no-browser", default=True, show_default=True, help="Open the page in a browser."
 )
+@needs("explore", "cv2", "pyarrow", "starlette", "uvicorn")
 def explore(collection: Path, port: int, browser: bool) -> None:
-    """Open a web page on COLLECTION: click a keypoint to see its exact nearest patches.
+    """Open a web page on a collection of photos.
 
-    The page is served on this machine only and needs no internet. Press Ctrl-C to stop.
+    Click a keypoint of a photo to see its exact nearest patches. The page is served on this machine
+    only and needs no internet. Press Ctrl-C to stop.
     """
-    check_extra("explore", "cv2", "pyarrow", "starlette", "uvicorn")
     uvicorn = import_extra("uvicorn", "explore")
     server = import_extra("hiernorm.vision.explore.server", "explore")
     explorer = import_extra("hiernorm.vision.explore.explorer", "explore")

@@ -19,7 +19,10 @@ from hiernorm.threads import thread_count
 @click.argument("database", required=False, type=PATH)
 @JSON
 def info(database: Path | None, as_json: bool) -> None:
-    """Show the contents of a database; without DATABASE, version, instruction sets and threads."""
+    """Show what a database holds, or what runs on this machine.
+
+    Without DATABASE the command shows version, instruction sets and number of threads.
+    """
     lines: dict[str, Any]
     if database is not None:
         lines = hiernorm.Database.open(database).info()

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import click
 
-from hiernorm.cli.options import EXISTING_FILE, JSON, NO_MATCH, PATH, PICTURE
-from hiernorm.extras import check_extra
+from hiernorm.cli.exit_codes import NO_MATCH
+from hiernorm.cli.options import EXISTING_FILE, JSON, PATH, PICTURE
+from hiernorm.cli.requirements import needs
 from hiernorm.models import load_model
 from hiernorm.vision.collection import Collection
 from hiernorm.vision.drawing import draw_matches, read_colour, write_picture
@@ -28,11 +29,20 @@ from hiernorm.vision.place_recognition import CANDIDATES, NEIGHBOURS, locate
 )
 @PICTURE
 @click.option("--top", default=5, show_default=True, help="Number of photos to show.")
-@click.option("--neighbours", default=NEIGHBOURS, show_default=True, help="Votes per descriptor.")
 @click.option(
-    "--candidates", default=CANDIDATES, show_default=True, help="Number of photos to verify."
+    "--neighbours",
+    default=NEIGHBOURS,
+    show_default=True,
+    help="Votes of each descriptor.",
+)
+@click.option(
+    "--candidates",
+    default=CANDIDATES,
+    show_default=True,
+    help="Maximum photos to verify.",
 )
 @JSON
+@needs("vision", "cv2", "onnxruntime", "pyarrow")
 def locate_command(
     photo: Path,
     path: Path,
@@ -49,7 +59,6 @@ def locate_command(
     votes. A photo is convincing if more matches agree than chance would give. The picture shows the
     best photo beside PHOTO. The exit code is 7 if no photo is convincing.
     """
-    check_extra("vision", "cv2", "onnxruntime", "pyarrow")
     collection = Collection.open(path)
     model = load_model(collection.settings.model)
     start = time.perf_counter()

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import click
 
+from hiernorm.cli.exit_codes import NO_MATCH
 from hiernorm.cli.options import (
     EXISTING_FILE,
     JSON,
     KEYPOINTS,
     LONGEST_SIDE,
     MODEL,
-    NO_MATCH,
     PICTURE,
 )
-from hiernorm.extras import check_extra
+from hiernorm.cli.requirements import needs
 from hiernorm.matching import RATIO
 from hiernorm.models import load_model
 from hiernorm.vision.drawing import draw_matches, read_colour, write_picture
@@ -56,9 +56,10 @@ from hiernorm.vision.photo_match import match_photos
     default=RATIO,
     show_default=True,
     type=click.FloatRange(0, 1),
-    help="Threshold of the ratio test; 0 for no test.",
+    help="Threshold of the ratio test. 0 means no test.",
 )
 @JSON
+@needs("vision", "cv2", "onnxruntime")
 def match(
     first: Path,
     second: Path,
@@ -78,7 +79,6 @@ def match(
     matched, and the geometry that most of them agree with is estimated by MAGSAC. The photos match
     if more matches agree than chance would give. The exit code is 7 if they do not.
     """
-    check_extra("vision", "cv2", "onnxruntime")
     settings = FeatureSettings(model, detector, keypoints, longest_side)
     network = load_model(model)
     start = time.perf_counter()

@@ -3,26 +3,70 @@
 from __future__ import annotations
 
 import copy
+import os
 from pathlib import Path
+from typing import Any
 
 import click
 
 from hiernorm.arrays import as_share
+from hiernorm.learn.phototour import PhotoTour
 from hiernorm.settings import METRICS
 
 
-def parse_share(text: str) -> float:
-    """The number in a text such as 0.125 or 1/8.
+class Share(click.ParamType):  # type: ignore[type-arg]
+    """A number such as 0.125 or 1/8.
 
     Examples
     --------
-    >>> parse_share("1/8"), parse_share("0.125")
-    (0.125, 0.125)
+    >>> Share().convert("1/8", None, None)
+    0.125
     """
-    try:
-        return as_share("share", text)
-    except ValueError:
-        raise click.BadParameter(f"{text!r} is no number such as 0.125 or 1/8") from None
+
+    name = "share"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Return the number in a text."""
+        try:
+            return as_share("share", value)
+        except ValueError:
+            self.fail(f"{value!r} is no number such as 0.125 or 1/8", param, ctx)
+
+
+class OutputPath(click.Path):
+    """A path to write to: if the folder around it does not exist, that is an error before any work.
+
+    Examples
+    --------
+    >>> OutputPath(dir_okay=False).convert("hits.npz", None, None).name
+    'hits.npz'
+    """
+
+    def __init__(self, *, file_okay: bool = True, dir_okay: bool = True) -> None:
+        super().__init__(file_okay=file_okay, dir_okay=dir_okay, path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        """Return the path."""
+        path = Path(os.fsdecode(super().convert(value, param, ctx)))
+        if not path.absolute().parent.is_dir():
+            self.fail(f"{str(path)!r}: there is no folder {str(path.parent)!r}", param, ctx)
+        return path
+
+
+class Scene(click.ParamType):  # type: ignore[type-arg]
+    """The path of a scene of patches, a folder or a zip, which must exist."""
+
+    name = "scene"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the path as it was given."""
+        try:
+            PhotoTour.open(value)
+        except (OSError, ValueError) as error:
+            self.fail(str(error), param, ctx)
+        return str(value)
 
 
 def former_name(command: click.Command, name: str) -> click.Command:
@@ -35,24 +79,41 @@ def former_name(command: click.Command, name: str) -> click.Command:
 PATH = click.Path(path_type=Path)
 EXISTING = click.Path(exists=True, path_type=Path)
 EXISTING_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-NO_MATCH = 7
-"""Exit code if photos do not match."""
-SOURCES = click.argument("sources", nargs=-1, required=True, type=PATH, metavar="FILE...")
+EXISTING_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
+FILE_OR_STDIN = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
+OUTPUT_PATH = OutputPath()
+OUTPUT_FILE = OutputPath(dir_okay=False)
+OUTPUT_FOLDER = OutputPath(file_okay=False)
+SHARE = Share()
+SCENE = Scene()
+SOURCES = click.argument("sources", nargs=-1, required=True, type=EXISTING, metavar="FILE...")
 MAJOR = click.option(
-    "--major", type=click.IntRange(min=1), help="K of HN vectors [chosen from the data]."
+    "--major",
+    type=click.IntRange(min=1),
+    help="For HN vectors: K, the size of the major [chosen from the data].",
 )
-ALPHA = click.option("--alpha", type=parse_share, help="Energy split of HN vectors, such as 1/8.")
+ALPHA = click.option(
+    "--alpha", type=SHARE, help="For HN vectors: the minor's share of energy, such as 1/8."
+)
 METRIC = click.option(
-    "--metric", type=click.Choice(METRICS), default="ip", show_default=True, help="Score."
+    "--metric",
+    type=click.Choice(METRICS),
+    default="ip",
+    show_default=True,
+    help="Score of a query and an entry.",
 )
 HITS = click.option(
-    "-k", default=10, show_default=True, type=click.IntRange(min=1), help="Hits per query."
+    "-k",
+    default=10,
+    show_default=True,
+    type=click.IntRange(min=1),
+    help="Hits per query.",
 )
 JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout.")
 PICTURE = click.option(
     "-o",
     "--out",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=OUTPUT_FILE,
     help="Write a picture of the matches to this file.",
 )
 MODEL = click.option(
@@ -62,5 +123,8 @@ KEYPOINTS = click.option(
     "--keypoints", default=2000, show_default=True, help="Maximum keypoints per photo."
 )
 LONGEST_SIDE = click.option(
-    "--longest-side", default=1600, show_default=True, help="Reduce larger photos to this size."
+    "--longest-side",
+    default=1600,
+    show_default=True,
+    help="Reduce larger photos to this.",
 )

@@ -10,7 +10,7 @@ from typing import Any
 import click
 import numpy as np
 
-from hiernorm.cli.options import PATH
+from hiernorm.cli.options import EXISTING_FILE
 from hiernorm.hits import Hits
 from hiernorm.storage.database import Database
 from hiernorm.storage.exporter import write_table
@@ -19,7 +19,7 @@ ALL = "all"
 PAYLOAD = click.option(
     "--payload",
     "payload_file",
-    type=PATH,
+    type=EXISTING_FILE,
     help="Parquet file of payload columns, one row per vector.",
 )
 PAYLOAD_COLUMNS = click.option(

@@ -10,8 +10,10 @@ import click
 from rich.progress import MofNCompleteColumn, TaskID
 
 from hiernorm._files import write_atomically
-from hiernorm.cli.options import JSON, parse_share
-from hiernorm.cli.progress import make_progress
+from hiernorm.cli.exit_codes import INTERRUPTED
+from hiernorm.cli.options import JSON, SCENE, SHARE
+from hiernorm.cli.progress import make_progress, progress_bar
+from hiernorm.cli.requirements import needs
 from hiernorm.extras import import_extra
 from hiernorm.threads import thread_count
 
@@ -25,7 +27,7 @@ CURVES = "curves.png"
 @click.option(
     "--data",
     multiple=True,
-    metavar="SCENE",
+    type=SCENE,
     help="Train on this scene, a folder or a zip. May be repeated.",
 )
 @click.option(
@@ -46,7 +48,7 @@ CURVES = "curves.png"
     help="Normalisation of the descriptors. l2 gives the plain baseline [hn].",
 )
 @click.option("--major", type=click.IntRange(1, 127), help="K, the size of the major [16].")
-@click.option("--alpha", type=parse_share, help="The minor's share of energy [1/8].")
+@click.option("--alpha", type=SHARE, help="The minor's share of energy [1/8].")
 @click.option(
     "--init",
     multiple=True,
@@ -54,22 +56,16 @@ CURVES = "curves.png"
     help="Start from a file, a model of the package, 'liberty' or 'hardnet++'. Repeat it to start "
     "from the mean of several [random weights].",
 )
-@click.option(
-    "--loss", type=click.Choice(["triplet", "hardest", "ranking"]), help="Loss [triplet]."
-)
-@click.option(
-    "--least-share",
-    type=float,
-    help="The ranking loss ignores shares of nearer negatives below this [0.03].",
-)
-@click.option("--margin", type=float, help="Margin of the triplet and hardest losses [1.0].")
+@click.option("--loss", type=click.Choice(["triplet", "hardest"]), help="Loss function [triplet].")
+@click.option("--fpr-weight", type=float, help="Weight of the logarithm of FPR@95 [0].")
+@click.option("--margin", type=float, help="Margin of the loss [1.0].")
 @click.option("--learning-rate", type=float, help="Learning rate of Adam [1e-4].")
 @click.option(
     "--decay",
     type=click.Choice(["none", "linear", "cosine"]),
     help="Decay of the learning rate to zero [none].",
 )
-@click.option("--batch", type=click.IntRange(min=2), help="Pairs per batch [32].")
+@click.option("--batch", type=click.IntRange(min=2), help="Number of pairs per batch [32].")
 @click.option("--epochs", type=click.IntRange(min=0), help="Maximum epochs [30; 10 for K=8].")
 @click.option(
     "--patience",
@@ -94,7 +90,7 @@ CURVES = "curves.png"
 @click.option(
     "--development",
     multiple=True,
-    metavar="SCENE",
+    type=SCENE,
     help="Select the best epoch by FPR@95 on this scene. May be repeated.",
 )
 @click.option(
@@ -102,13 +98,14 @@ CURVES = "curves.png"
     type=click.IntRange(min=1),
     help="With --augment shifts: maximum shift in pixels of 64 [2].",
 )
-@click.option("--validation", type=parse_share, help="Share of points held out [0.1].")
+@click.option("--validation", type=SHARE, help="Share of points held out [0.1].")
 @click.option(
     "--rotate",
     type=click.Choice(["none", "pca", "lda"]),
     help="Rotate the last layer before training [none].",
 )
 @click.option("--major-weight", type=float, help="Weight of the same loss on the major alone [0].")
+@click.option("--spread-weight", type=float, help="Weight of the spread of the majors [0].")
 @click.option("--second-order-weight", type=float, help="Weight of SOSNet's regularisation [0].")
 @click.option(
     "--teacher",
@@ -134,18 +131,33 @@ CURVES = "curves.png"
     help="Variants of each patch in the training of the last layer [4].",
 )
 @click.option(
+    "--head-patches",
+    type=click.IntRange(min=2),
+    help="Maximum patches in the training of the last layer; 100,000 take 1.6 GB per variant "
+    "[100000].",
+)
+@click.option(
     "--head-learning-rate", type=float, help="Learning rate of the last layer alone [1e-3]."
 )
 @click.option("--seed", type=int, help="Seed of everything random [0].")
-@click.option("--threads", type=click.IntRange(min=1), help="Threads of torch [all processors].")
+@click.option("--threads", type=click.IntRange(min=1), help="Number of threads [all processors].")
+@click.option(
+    "--device",
+    default="cpu",
+    show_default=True,
+    help="Device of torch: cpu, cuda, cuda:1 and so on, or mps. Only cpu is tested by us.",
+)
 @click.option("--export", is_flag=True, help="Also write the model as ONNX, for deployment.")
 @click.option("--int8", is_flag=True, help="With --export: also write it with weights of 8 bits.")
 @JSON
+@needs("train", "torch", "kornia", "safetensors", "onnx", "onnxruntime")
+@needs("train", "cv2", "matplotlib", "sklearn")
 def train(
     data: tuple[str, ...],
     out: Path,
     resume: bool,
     threads: int | None,
+    device: str,
     export: bool,
     int8: bool,
     as_json: bool,
@@ -156,10 +168,12 @@ def train(
 
     The defaults train HardNet as the paper does. The command writes into --out: state.pth (after
     every epoch and on Ctrl-C), model.safetensors (the best network on points held out), log.jsonl
-    and curves.png.
+    and curves.png. With --device cpu the same options give the same bits. A run may continue on
+    another device.
     """
     torch = import_extra("torch", extra="train")
     torch.set_num_threads(thread_count(threads))
+    import_extra("hiernorm.learn.devices", extra="train").find_device(device)
     modules = {
         name: import_extra(f"hiernorm.learn.{name}", extra="train")
         for name in (
@@ -183,14 +197,17 @@ def train(
     if resume:
         if data or given:
             raise click.UsageError("--resume continues with the run's own settings: give no others")
-        run = modules["run"].TrainingRun.load(out)
+        run = modules["run"].TrainingRun.load(out, device)
         sets = modules["batches"].load_sets(run.settings)
     else:
+        if not data:
+            raise click.UsageError("name a scene with --data, or continue a run with --resume")
         if state.exists():
             raise click.UsageError(f"{state} exists: --resume that run, or choose another --out")
         settings = modules["settings"].TrainingSettings(data=data, **given)
         sets = modules["batches"].load_sets(settings)
-        run = modules["run"].TrainingRun.start(settings, sets[0])
+        with progress_bar("last layer", "steps") as report:
+            run = modules["run"].TrainingRun.start(settings, sets[0], report, device)
     out.mkdir(parents=True, exist_ok=True)
     modules["memory"].keep_freed_memory()
     with _TrainingProgress() as progress:
@@ -199,12 +216,14 @@ def train(
         modules["pictures"].draw_curves(run.history, out / CURVES)
     if not finished:
         click.echo(f"interrupted; `hiernorm train --resume --out {out}` continues", err=True)
-        raise click.exceptions.Exit(130)
+        raise click.exceptions.Exit(INTERRUPTED)
     model = out / modules["train"].MODEL
     if export:
         modules["export"].export_network(modules["checkpoint"].load_network(model), out / "export")
     if int8:
-        patches = sets[0].sample(modules["quantization"].CALIBRATION_PATCHES)[0][:, 0].numpy()
+        patches = (
+            sets[0].sample(modules["quantization"].CALIBRATION_PATCHES).tensors()[:, 0].numpy()
+        )
         content = (out / "export.onnx").read_bytes()
         quantized = modules["quantization"].quantize_onnx(content, patches)
         write_atomically(out / "export-int8.onnx", quantized)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 import torch
@@ -23,6 +23,10 @@ class Batch:
     positive: Tensor
     negative: Tensor
     points: Tensor
+
+    def to(self, device: torch.device) -> Batch:
+        """Return the batch on a device."""
+        return Batch(*(getattr(self, field.name).to(device) for field in fields(self)))
 
 
 class PatchSet:
@@ -53,8 +57,8 @@ class PatchSet:
         self._counts = counts[seen]
         self._starts = np.concatenate([[0], np.cumsum(self._counts)[:-1]])
         self._point = np.repeat(np.arange(len(members)), self._counts)
-        owner = np.zeros(len(points), np.int64) if places is None else places
-        owners = owner[self._index[self._starts]]
+        self._place = np.zeros(len(points), np.int64) if places is None else places
+        owners = self._place[self._index[self._starts]]
         self._places = [np.flatnonzero(owners == place) for place in np.unique(owners)]
 
     def __len__(self) -> int:
@@ -70,12 +74,14 @@ class PatchSet:
         """Return all patches, ``(n, 1, 64, 64)``, uint8."""
         return torch.from_numpy(self._patches[self._index])[:, None]
 
-    def sample(self, most: int) -> tuple[Tensor, Int64Array]:
-        """Return about ``most`` patches, uint8 ``(n, 1, 64, 64)``, and the point of each.
+    def sample(self, most: int) -> PatchSet:
+        """Return at most about ``most`` patches.
 
         Points are drawn with all their patches, the same ones each time, as many patches of each
         scene where they have as many.
         """
+        if most >= len(self):
+            return self
         rng = np.random.default_rng(0)
         chosen = []
         for points in self._places:
@@ -83,7 +89,8 @@ class PatchSet:
             within = np.cumsum(self._counts[drawn]) <= max(2, most // len(self._places))
             chosen.append(drawn[within] if within.sum() > 1 else drawn[:2])
         rows = np.flatnonzero(np.isin(self._point, np.concatenate(chosen)))
-        return torch.from_numpy(self._patches[self._index[rows]])[:, None], self._point[rows]
+        kept = self._index[rows]
+        return PatchSet(self._patches[kept], self._point[rows], self._place[kept])
 
     def steps(self, batch: int, sampling: str = "patches") -> int:
         """Return the number of batches of an epoch; the last is dropped unless it is full."""
@@ -163,26 +170,31 @@ def augment_groups(
         for g in changed:
             for k in range(1, 4):
                 g[quarters == k] = np.rot90(g[quarters == k], k, axes=(1, 2))
-    if "shifts" in settings.augment:
-        changed = [_shifted(g, settings.shift, rng) for g in changed]
-    if "frames" in settings.augment:
-        changed = [disturb_frames(g, rng) for g in changed]
-    if "light" in settings.augment:
-        changed = [change_light(g, rng) for g in changed]
-    return changed
+    return [_change_each(g, settings, rng) for g in changed]
 
 
 def augment_all(
     patches: UInt8Array, settings: TrainingSettings, number: int, rng: np.random.Generator
 ) -> UInt8Array:
-    """Flip and turn all patches ``(n, 64, 64)`` by one symmetry of the square; shift each."""
+    """Flip and turn all patches ``(n, 64, 64)`` by one symmetry of the square; change each."""
     if "turns" in settings.augment:
         patches = np.rot90(patches, number % 4, axes=(1, 2))
     if "flips" in settings.augment and number // 4 % 2:
         patches = patches[:, :, ::-1]
+    return _change_each(np.ascontiguousarray(patches), settings, rng)
+
+
+def _change_each(
+    patches: UInt8Array, settings: TrainingSettings, rng: np.random.Generator
+) -> UInt8Array:
+    """Shift each patch, and change its frame and its light, as far as the settings say."""
     if "shifts" in settings.augment:
-        return _shifted(patches, settings.shift, rng)
-    return np.ascontiguousarray(patches)
+        patches = _shifted(patches, settings.shift, rng)
+    if "frames" in settings.augment:
+        patches = disturb_frames(patches, rng)
+    if "light" in settings.augment:
+        patches = change_light(patches, rng)
+    return patches
 
 
 def _shifted(patches: UInt8Array, most: int, rng: np.random.Generator) -> UInt8Array:

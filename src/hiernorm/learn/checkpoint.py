@@ -54,7 +54,7 @@ def load_state(path: Path) -> dict[str, Any]:
 
 def save_weights(path: Path, network: PatchNetwork) -> None:
     """Write the network as safetensors, with norm, major and alpha as its metadata."""
-    tensors = {name: tensor.contiguous() for name, tensor in network.state_dict().items()}
+    tensors = {name: tensor.cpu().contiguous() for name, tensor in network.state_dict().items()}
     # One entry: safetensors writes several in any order, and equal networks deserve equal bytes.
     metadata = {METADATA: json.dumps(describe_network(network))}
     write_atomically(path, save(tensors, metadata=metadata))

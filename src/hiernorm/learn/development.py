@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
+from hiernorm.learn.devices import device_of
 from hiernorm.learn.measures import compute_roc, pair_distances
 from hiernorm.learn.network import PatchNetwork
 from hiernorm.learn.pairs import make_pairs
@@ -41,8 +42,9 @@ class DevelopmentScene:
     def measure(self, network: PatchNetwork) -> float:
         """Return FPR@95 of the network."""
         chunks = torch.split(self._patches, CHUNK)
-        described = torch.cat([network(chunk.to(torch.float32) / 255) for chunk in chunks])
-        distances = pair_distances(described.numpy(), self._pairs)
+        device = device_of(network)
+        described = [network(chunk.to(device, torch.float32) / 255).cpu() for chunk in chunks]
+        distances = pair_distances(torch.cat(described).numpy(), self._pairs)
         return compute_roc(distances, self._pairs.matching).fpr95
 
 

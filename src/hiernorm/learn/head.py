@@ -9,9 +9,11 @@ import torch
 from torch import Tensor, nn
 
 from hiernorm.learn.batches import PatchSet, augment_all
+from hiernorm.learn.devices import device_of
 from hiernorm.learn.network import HNHardNet, PatchNetwork
 from hiernorm.learn.objective import Objective
 from hiernorm.learn.settings import TrainingSettings
+from hiernorm.progress import ProgressCallback
 
 CHUNK = 256
 """Patches whose activations are computed at a time."""
@@ -21,14 +23,20 @@ CHUNK = 256
 class _CachedActivations:
     """One variant of the training patches, by one symmetry of the square.
 
-    Activations before the last layer, float16 ``(n, 8192)``, and the teacher's descriptors.
+    Activations before the last layer, float16 ``(n, 8192)``, and the teacher's descriptors. They
+    stay in the memory of the processor: they are too many for that of another device.
     """
 
     activations: Tensor
     taught: Tensor | None
 
 
-def train_head(network: PatchNetwork, train_set: PatchSet, settings: TrainingSettings) -> None:
+def train_head(
+    network: PatchNetwork,
+    train_set: PatchSet,
+    settings: TrainingSettings,
+    progress: ProgressCallback | None = None,
+) -> None:
     """Train the last convolution of the network, in place; the rest keeps its weights.
 
     The last layer has four fifths of the weights and nearly none of the arithmetic, so it can see
@@ -41,19 +49,25 @@ def train_head(network: PatchNetwork, train_set: PatchSet, settings: TrainingSet
         The network with the weights to start from.
     train_set, settings
         The run's patches and settings. Each variant is used in ``settings.head_epochs`` epochs.
+    progress
+        Called after each step, and after each variant whose activations are computed. A variant
+        counts as much as the steps that use it.
     """
     if not isinstance(network, HNHardNet):
         raise ValueError(f"head_epochs is for HardNet, got {network.title}")
-    objective = Objective(settings)
+    device = device_of(network)
+    objective = Objective(settings, device)
     network.eval()
-    views = [
-        _compute_activations(network, train_set, settings, objective, i)
-        for i in range(settings.head_views)
-    ]
+    train_set = train_set.sample(settings.head_patches)
+    steps = train_set.steps(settings.batch, settings.sampling)
+    total = settings.head_epochs * settings.head_views * steps
+    views = []
+    for i in range(settings.head_views):
+        views.append(_compute_activations(network, train_set, settings, objective, i))
+        if progress:
+            progress((i + 1) * settings.head_epochs * steps, 2 * total)
     dropout, convolution = network.features[-3], network.features[-2]
     optimizer = torch.optim.Adam(convolution.parameters(), lr=settings.head_learning_rate)
-    steps = train_set.steps(settings.batch, settings.sampling)
-    total = settings.head_epochs * len(views) * steps
     dropout.train()
     for done in range(total):
         epoch, step = divmod(done, steps)
@@ -63,13 +77,20 @@ def train_head(network: PatchNetwork, train_set: PatchSet, settings: TrainingSet
         view = views[epoch % len(views)]
         rows = train_set.draw_rows(settings, epoch, step)
         pair = torch.from_numpy(np.concatenate(rows[: settings.patches_per_row]))
-        descriptors = _describe(network, view.activations[pair]).chunk(settings.patches_per_row)
-        points = torch.from_numpy(train_set.points[rows[0]])
-        taught = None if view.taught is None else view.taught[pair].chunk(settings.patches_per_row)
+        activations = view.activations[pair].to(device)
+        descriptors = _describe(network, activations).chunk(settings.patches_per_row)
+        points = torch.from_numpy(train_set.points[rows[0]]).to(device)
+        taught = (
+            None
+            if view.taught is None
+            else view.taught[pair].to(device).chunk(settings.patches_per_row)
+        )
         loss, _ = objective.combine(descriptors, points, taught)
         optimizer.zero_grad()
         torch.autograd.backward(loss)
         optimizer.step()
+        if progress:
+            progress(total + done + 1, 2 * total)
     network.eval()
 
 
@@ -92,10 +113,10 @@ def _compute_activations(
     body = nn.Sequential(network.input, network.features[:-3])
     activations, taught = [], []
     rng = np.random.default_rng([settings.seed, 2**31, number])
-    patches = augment_all(train_set.tensors()[:, 0].numpy(), settings, number, rng)
-    for chunk in torch.split(torch.from_numpy(patches)[:, None], CHUNK):
-        ready = chunk.to(torch.float32) / 255
-        activations.append(body(ready).flatten(1).half())
+    for chunk in torch.split(train_set.tensors()[:, 0], CHUNK):
+        changed = augment_all(chunk.numpy(), settings, number, rng)
+        ready = torch.from_numpy(changed)[:, None].to(device_of(network), torch.float32) / 255
+        activations.append(body(ready).flatten(1).half().cpu())
         if objective.teachers:
-            taught.append(objective.teach(ready))
+            taught.append(objective.teach(ready).cpu())
     return _CachedActivations(torch.cat(activations), torch.cat(taught) if taught else None)

@@ -11,8 +11,14 @@ from torch.nn import functional
 FAR = 10.0
 """Added to distances of rows that are no negatives; unit vectors are at most 2 apart."""
 
-SOFTNESS = 0.05
-"""Distances that differ by less than a few of these count as near in the ranking loss."""
+SOFTNESS = 0.02
+"""Negatives within a few of these of the threshold count in part in the loss of FPR@95."""
+
+THRESHOLD_RANKS = 0.92, 0.98
+"""Ranks of the positives whose mean distance is the threshold of FPR@95."""
+
+LEAST_RATE = 1e-4
+"""Added to the rate in its logarithm: below it nothing is gained."""
 
 
 @dataclass(frozen=True)
@@ -63,15 +69,12 @@ def compare_hardest(anchor: Tensor, positive: Tensor, points: Tensor) -> Distanc
     return Distances(apart.diagonal(), hardest)
 
 
-def ranking_loss(
-    anchor: Tensor, positive: Tensor, points: Tensor, least_share: float = 0.03
-) -> Tensor:
-    """Return how many negatives of the whole batch lie nearer than positives do, smoothly.
+def fpr_loss(anchor: Tensor, positive: Tensor, points: Tensor) -> Tensor:
+    """Return the logarithm of the batch's FPR@95, smoothly.
 
-    A threshold that admits positive i admits the share f_i of the negatives; FPR@95 is the share
-    that 95% of the positives stay below. The loss is the mean of log(f_i + least_share). The
-    logarithm compares ratios: the few positives that no descriptor can match do not dominate the
-    loss, and nothing is gained where the share is already well below ``least_share``.
+    The threshold is the distance that admits 95% of the positives: the mean of those of rank 92%
+    to 98%, so that several pairs have a gradient. The false positives are the negatives of the
+    whole batch that are nearer. The logarithm compares ratios.
 
     Parameters
     ----------
@@ -79,20 +82,21 @@ def ranking_loss(
         Unit descriptors ``(b, d)``.
     points
         The point of each row, ``(b,)``; rows of the same point are no negatives of one another.
-    least_share
-        Shares well below this no longer matter; about the FPR@95 that is expected.
 
     Examples
     --------
     >>> import torch
-    >>> unit = torch.eye(3)
-    >>> round(ranking_loss(unit, unit, torch.arange(3)).item(), 3)
-    -3.507
+    >>> unit = torch.eye(30)
+    >>> round(fpr_loss(unit, unit, torch.arange(30)).item(), 2)  # no false positive: LEAST_RATE
+    -9.21
     """
     apart = distances(anchor @ positive.T)
+    ranked = apart.diagonal().sort().values
+    first, last = (int(len(ranked) * share) for share in THRESHOLD_RANKS)
+    threshold = ranked[first : max(last, first + 1)].mean()
     negatives = apart[points[:, None] != points[None, :]]
-    nearer = torch.sigmoid((apart.diagonal()[:, None] - negatives[None, :]) / SOFTNESS)
-    return (nearer.mean(dim=1) + least_share).log().mean()
+    rate = torch.sigmoid((threshold - negatives) / SOFTNESS).mean()
+    return (rate + LEAST_RATE).log()
 
 
 def distances(similarities: Tensor) -> Tensor:
@@ -114,6 +118,32 @@ def second_order_loss(anchor: Tensor, positive: Tensor) -> Tensor:
     """
     apart = distances(anchor @ anchor.T) - distances(positive @ positive.T)
     return (apart.square().mean(dim=1) + 1e-12).sqrt().mean()
+
+
+def spread_loss(anchor: Tensor, positive: Tensor, points: Tensor) -> Tensor:
+    """Return how far negatives are from being spread evenly over the sphere.
+
+    Global orthogonal regularisation (Zhang et al. 2017): inner products of directions that are
+    spread evenly have mean 0 and mean square 1/d. On majors it keeps the bound of the search
+    tight. Without it, a loss that only compares distances is free to make all majors alike.
+
+    Parameters
+    ----------
+    anchor, positive
+        Unit vectors ``(b, d)``.
+    points
+        The point of each row, ``(b,)``; rows of the same point are no negatives of one another.
+
+    Examples
+    --------
+    >>> import torch
+    >>> alike = torch.ones(4, 1)
+    >>> spread_loss(alike, alike, torch.arange(4)).item()
+    1.0
+    """
+    products = (anchor @ positive.T)[points[:, None] != points[None, :]]
+    excess = products.square().mean() - 1 / anchor.shape[1]
+    return products.mean().square() + excess.clamp_min(0)
 
 
 def distillation_loss(similarities: Tensor, teachers: Tensor) -> Tensor:

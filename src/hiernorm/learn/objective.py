@@ -14,8 +14,9 @@ from hiernorm.learn.losses import (
     compare_hardest,
     compare_random,
     distillation_loss,
-    ranking_loss,
+    fpr_loss,
     second_order_loss,
+    spread_loss,
 )
 from hiernorm.learn.network import PatchNetwork
 from hiernorm.learn.plain import load_plain
@@ -29,11 +30,14 @@ class Objective:
     ----------
     settings
         Settings of the run. The teachers that they name are loaded.
+    device
+        Device of the teachers.
     """
 
-    def __init__(self, settings: TrainingSettings) -> None:
+    def __init__(self, settings: TrainingSettings, device: torch.device | str = "cpu") -> None:
         self._settings = settings
-        self.teachers = [load_plain(path) for path in settings.teacher if settings.distill_weight]
+        named = settings.teacher if settings.distill_weight else ()
+        self.teachers = [load_plain(path).to(device) for path in named]
 
     def __call__(self, network: PatchNetwork, batch: Batch) -> tuple[Tensor, Distances]:
         """Return the loss of a batch, and the distances behind it."""
@@ -58,8 +62,10 @@ class Objective:
         settings = self._settings
         compared = self._compare(descriptors, points)
         loss = self._judge(descriptors, points, compared)
+        majors = [functional.normalize(d[:, : settings.major]) for d in descriptors]
+        if settings.spread_weight:
+            loss = loss + settings.spread_weight * spread_loss(majors[0], majors[1], points)
         if settings.major_weight:
-            majors = [functional.normalize(d[:, : settings.major]) for d in descriptors]
             on_major = self._judge(majors, points, self._compare(majors, points))
             loss = loss + settings.major_weight * on_major
         if taught is not None:
@@ -72,9 +78,11 @@ class Objective:
         return loss, compared
 
     def _judge(self, descriptors: Sequence[Tensor], points: Tensor, compared: Distances) -> Tensor:
-        if self._settings.loss == "ranking":
-            return ranking_loss(descriptors[0], descriptors[1], points, self._settings.least_share)
-        return compared.margin_loss(self._settings.margin)
+        loss = compared.margin_loss(self._settings.margin)
+        if self._settings.fpr_weight:
+            rate = fpr_loss(descriptors[0], descriptors[1], points)
+            loss = loss + self._settings.fpr_weight * rate
+        return loss
 
     def _compare(self, descriptors: Sequence[Tensor], points: Tensor) -> Distances:
         if self._settings.loss == "triplet":

@@ -31,7 +31,8 @@ class PhotoTour:
     root
         The folder that has the scene.
     scene
-        Its name: the folder ``root/scene`` or, failing that, the archive ``root/scene.zip``.
+        Its name: the folder ``root/scene`` or, failing that, the archive ``root/scene.zip``. A name
+        that ends in ``.zip`` is that archive.
 
     Examples
     --------
@@ -41,14 +42,14 @@ class PhotoTour:
     """
 
     def __init__(self, root: str | Path, scene: str) -> None:
-        self.scene = scene
+        self.scene = scene.removesuffix(".zip")
         self._files = _find_files(Path(root), scene)
 
     @classmethod
     def open(cls, path: str | Path) -> PhotoTour:
         """Open a scene by the path of its folder or its zip."""
         path = Path(path)
-        return cls(path.parent, path.stem if path.suffix == ".zip" else path.name)
+        return cls(path.parent, path.name)
 
     def __len__(self) -> int:
         """Return the number of patches."""
@@ -183,10 +184,11 @@ class _ZipReader:
 
 def _find_files(root: Path, scene: str) -> _FolderReader | _ZipReader:
     """Return the scene's folder or archive."""
-    if (root / scene).is_dir():
-        return _FolderReader(root / scene)
-    if (root / f"{scene}.zip").is_file():
-        return _ZipReader(root / f"{scene}.zip")
-    raise FileNotFoundError(
-        f"no scene {scene!r}: neither {root / scene}/ nor {scene}.zip in {root}"
-    )
+    path, archive = root / scene, root / f"{scene.removesuffix('.zip')}.zip"
+    if path.is_dir():
+        return _FolderReader(path)
+    if archive.is_file():
+        return _ZipReader(archive)
+    if path == archive:
+        raise FileNotFoundError(f"no scene {scene!r}: there is no {archive}")
+    raise FileNotFoundError(f"no scene {scene!r}: neither {path}/ nor {archive.name} in {root}")

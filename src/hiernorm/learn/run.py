@@ -13,10 +13,12 @@ from torch import nn
 from hiernorm._deprecation import renamed_names
 from hiernorm.learn.batches import PatchSet
 from hiernorm.learn.checkpoint import load_state, mean_weights, save_state, set_weights
+from hiernorm.learn.devices import device_of, find_device
 from hiernorm.learn.head import train_head
 from hiernorm.learn.network import PatchNetwork, make_network
 from hiernorm.learn.rotate import rotate_network
 from hiernorm.learn.settings import TrainingSettings
+from hiernorm.progress import ProgressCallback
 
 STATE = "state.pth"
 ROTATION_PATCHES = 30_000
@@ -51,8 +53,19 @@ class TrainingRun:
     history: list[dict[str, Any]] = field(default_factory=list)
 
     @classmethod
-    def start(cls, settings: TrainingSettings, train_set: PatchSet) -> TrainingRun:
-        """Start a run: load or draw weights, rotate them and train the head if asked to."""
+    def start(
+        cls,
+        settings: TrainingSettings,
+        train_set: PatchSet,
+        progress: ProgressCallback | None = None,
+        device: str = "cpu",
+    ) -> TrainingRun:
+        """Start a run: load or draw weights, rotate them and train the head if asked to.
+
+        The training of the head calls ``progress``. Every device starts from the same weights; see
+        :func:`hiernorm.learn.devices.find_device` for their names.
+        """
+        place = find_device(device)
         torch.manual_seed(settings.seed)
         network = make_network(settings.architecture, settings.major, settings.alpha, settings.norm)
         if settings.init:
@@ -60,14 +73,17 @@ class TrainingRun:
         else:
             _initialize(network)
         if settings.rotate != "none":
-            rotate_network(network, *train_set.sample(ROTATION_PATCHES), settings.rotate)
+            sample = train_set.sample(ROTATION_PATCHES)
+            rotate_network(network, sample.tensors(), sample.points, settings.rotate)
+        network.to(place)
         if settings.head_epochs:
-            train_head(network, train_set, settings)
+            train_head(network, train_set, settings, progress)
         return cls(settings, network, _make_optimizer(settings, network))
 
     @classmethod
-    def load(cls, out: Path) -> TrainingRun:
-        """Continue a run where its state was saved."""
+    def load(cls, out: Path, device: str = "cpu") -> TrainingRun:
+        """Continue a run where its state was saved, on the same device or on another."""
+        place = find_device(device)
         state = load_state(out / STATE)
         missing = {*SAVED, "settings", "network", "optimizer"} - set(state)
         if missing:
@@ -75,6 +91,7 @@ class TrainingRun:
         settings = TrainingSettings.from_json(state["settings"])
         network = make_network(settings.architecture, settings.major, settings.alpha, settings.norm)
         set_weights(network, state["network"], out / STATE)
+        network.to(place)
         optimizer = _make_optimizer(settings, network)
         optimizer.load_state_dict(state["optimizer"])
         return cls(settings, network, optimizer, **{name: state[name] for name in SAVED})
@@ -84,6 +101,11 @@ class TrainingRun:
         state = {name: getattr(self, name) for name in SAVED}
         state |= {"network": self.network.state_dict(), "optimizer": self.optimizer.state_dict()}
         save_state(out / STATE, state | {"settings": self.settings.to_json()})
+
+    @property
+    def device(self) -> torch.device:
+        """The device of the network, which batches must be on."""
+        return device_of(self.network)
 
     @property
     def done(self) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 from hiernorm._deprecation import renamed_names
 from hiernorm.learn.network import ARCHITECTURES, NORMS
 
-LOSSES = ("triplet", "hardest", "ranking")
+LOSSES = ("triplet", "hardest")
 DECAYS = ("none", "linear", "cosine")
 ROTATIONS = ("none", "pca", "lda")
 AUGMENTATIONS = ("flips", "turns", "shifts", "frames", "light")
@@ -33,11 +33,10 @@ class TrainingSettings:
     init
         Weights to start from: the mean of all that are named, or random weights if none is.
     loss
-        ``"triplet"`` with a random negative, ``"hardest"`` in the batch (HardNet's own), or
-        ``"ranking"``: how many of the batch's negatives lie nearer than a positive, which is what
-        FPR@95 counts.
-    least_share
-        The ranking loss ignores shares of nearer negatives that lie well below this.
+        ``"triplet"`` with a random negative, or ``"hardest"`` in the batch (HardNet's own).
+    fpr_weight
+        Weight of the logarithm of the batch's FPR@95, added to the loss. The hardest negative asks
+        more of a small major than it can give; this asks for what is measured.
     margin, learning_rate, decay, batch
         Margin of the loss, learning rate of Adam, its decay to zero, and pairs per batch.
     epochs
@@ -59,6 +58,9 @@ class TrainingSettings:
         ``"pca"`` of the features, or ``"lda"``, the directions that separate points best.
     major_weight
         Weight of the same loss on the major alone, added to that of the whole descriptor.
+    spread_weight
+        Weight of the spread of the majors over their sphere (global orthogonal regularisation).
+        More of it makes search read less and costs some quality.
     second_order_weight
         Weight of SOSNet's second-order similarity: the distances among anchors must equal those
         among their positives.
@@ -70,9 +72,10 @@ class TrainingSettings:
     freeze_statistics
         Keep the batch-normalisation statistics of ``init``. A rotation needs this: its scales are
         stored in them.
-    head_epochs, head_views, head_learning_rate
+    head_epochs, head_views, head_patches, head_learning_rate
         Training of the last layer alone before the whole network: epochs over each variant,
-        variants of every patch, and learning rate, which falls to zero.
+        variants of every patch, maximum patches (as many of each scene), and learning rate, which
+        falls to zero.
     seed
         Seed of everything random.
     """
@@ -84,7 +87,7 @@ class TrainingSettings:
     alpha: float = 1 / 8
     init: tuple[str, ...] = ()
     loss: str = "triplet"
-    least_share: float = 0.03
+    fpr_weight: float = 0.0
     margin: float = 1.0
     learning_rate: float = 1e-4
     decay: str = "none"
@@ -99,12 +102,14 @@ class TrainingSettings:
     validation: float = 0.1
     rotate: str = "none"
     major_weight: float = 0.0
+    spread_weight: float = 0.0
     second_order_weight: float = 0.0
     teacher: tuple[str, ...] = ()
     distill_weight: float = 0.0
     freeze_statistics: bool = False
     head_epochs: int = 0
     head_views: int = 4
+    head_patches: int = 100_000
     head_learning_rate: float = 1e-3
     seed: int = 0
 
@@ -133,8 +138,6 @@ class TrainingSettings:
             raise ValueError(f"augment takes {', '.join(AUGMENTATIONS)}, got {unknown.pop()!r}")
         if self.batch < 2:
             raise ValueError(f"batch must be at least 2 pairs, got {self.batch}")
-        if not 0 < self.least_share < 1:
-            raise ValueError(f"least_share must lie between 0 and 1, got {self.least_share}")
         if not 0 < self.validation < 1:
             raise ValueError(f"validation must be a share between 0 and 1, got {self.validation}")
         if self.places_per_batch and self.sampling != "points":
@@ -143,8 +146,10 @@ class TrainingSettings:
             raise ValueError(f"places_per_batch must be 0 or more, got {self.places_per_batch}")
         if self.distill_weight and not self.teacher:
             raise ValueError("distill_weight needs a teacher")
-        if self.norm == "l2" and (self.rotate != "none" or self.major_weight):
-            raise ValueError("rotate and major_weight are for norm 'hn': 'l2' has no major")
+        if self.norm == "l2" and (self.rotate != "none" or self.major_weight or self.spread_weight):
+            raise ValueError(
+                "rotate, major_weight and spread_weight are for norm 'hn': 'l2' has no major"
+            )
 
     @property
     def total_epochs(self) -> int:

@@ -62,7 +62,7 @@ def train_network(
         Called after every step and epoch.
     """
     train_set, held_out = sets
-    objective = Objective(run.settings)
+    objective = Objective(run.settings, run.device)
     steps = train_set.steps(run.settings.batch, run.settings.sampling)
     development = load_development(run.settings)
     with catch_interrupts() as interrupted:
@@ -104,7 +104,7 @@ def take_step(run: TrainingRun, train_set: PatchSet, objective: Objective, steps
     torch.manual_seed(int(seed.generate_state(1)[0]))  # dropout depends on the step alone
     for group in run.optimizer.param_groups:
         group["lr"] = learning_rate(run.settings, run.epoch + run.step / steps)
-    batch = train_set.draw(run.settings, run.epoch, run.step)
+    batch = train_set.draw(run.settings, run.epoch, run.step).to(run.device)
     loss, distances = objective(run.network, batch)
     run.optimizer.zero_grad()
     torch.autograd.backward(loss)
@@ -121,10 +121,10 @@ def take_step(run: TrainingRun, train_set: PatchSet, objective: Objective, steps
 def validate(run: TrainingRun, held_out: PatchSet, objective: Objective) -> float:
     """Return the mean loss on points held out, always of the same batches."""
     run.network.eval()
-    losses = [
-        objective(run.network, held_out.draw(run.settings, 0, step, augment=False))[0].item()
-        for step in range(held_out.steps(run.settings.batch, run.settings.sampling))
-    ]
+    losses = []
+    for step in range(held_out.steps(run.settings.batch, run.settings.sampling)):
+        batch = held_out.draw(run.settings, 0, step, augment=False).to(run.device)
+        losses.append(objective(run.network, batch)[0].item())
     return float(np.mean(losses))
 
 

@@ -24,6 +24,14 @@ BATCH = 128
 """Patches described at a time by default: more gains no speed and costs memory."""
 
 
+PROVIDERS = {
+    "cpu": "CPUExecutionProvider",
+    "cuda": "CUDAExecutionProvider",
+    "mps": "CoreMLExecutionProvider",
+}
+"""Devices, and what onnxruntime calls them."""
+
+
 def available_models() -> list[str]:
     """Return the names of the models that ship with the package.
 
@@ -37,7 +45,7 @@ def available_models() -> list[str]:
     return sorted(f.name[:-5] for f in folder.iterdir() if f.name.endswith(".onnx"))
 
 
-def load_model(name: str | Path, *, threads: int | None = None) -> Model:
+def load_model(name: str | Path, *, threads: int | None = None, device: str = "cpu") -> Model:
     """Load a model that ships with the package, or an ONNX file that ``hiernorm train`` wrote.
 
     Parameters
@@ -47,6 +55,9 @@ def load_model(name: str | Path, *, threads: int | None = None) -> Model:
         (the same in 8 bits: faster), ``"hn8"`` (K=8, alpha=1/32), or the path of an ``.onnx`` file.
     threads
         Threads of onnxruntime; by default as many as an index uses.
+    device
+        One of :data:`PROVIDERS`: ``"cpu"``, ``"cuda"`` or ``"mps"``. Only the first is tested by
+        us; descriptors of others may differ from its own in the last bits.
 
     Examples
     --------
@@ -55,7 +66,7 @@ def load_model(name: str | Path, *, threads: int | None = None) -> Model:
     Model('hn8', norm='hn', major=8, alpha=0.03125)
     """
     content = read_model(name)
-    return Model(content, Path(name).stem, threads=threads)
+    return Model(content, Path(name).stem, threads=threads, device=device)
 
 
 def read_model(name: str | Path) -> bytes:
@@ -84,6 +95,8 @@ class Model:
         Name of the model, also in errors.
     threads
         Threads of onnxruntime.
+    device
+        One of :data:`PROVIDERS`. ValueError if onnxruntime cannot use it here.
 
     Attributes
     ----------
@@ -97,18 +110,22 @@ class Model:
         Size of the file.
     """
 
-    def __init__(self, content: bytes, name: str, *, threads: int | None = None) -> None:
+    def __init__(
+        self, content: bytes, name: str, *, threads: int | None = None, device: str = "cpu"
+    ) -> None:
         runtime = import_extra("onnxruntime", extra="vision")
+        providers = find_providers(device)
         options = runtime.SessionOptions()
         options.intra_op_num_threads = thread_count(threads)
         options.inter_op_num_threads = 1
         options.log_severity_level = 3
         try:
-            self._session = runtime.InferenceSession(
-                content, options, providers=["CPUExecutionProvider"]
-            )
+            self._session = runtime.InferenceSession(content, options, providers=providers)
         except Exception as error:  # onnxruntime's own errors have no common public base
             raise ValueError(f"{name} is no complete ONNX model: {error}") from error
+        # onnxruntime only warns, and takes the processor, if a device's libraries are missing.
+        if providers[0] not in self._session.get_providers():
+            raise ValueError(f"onnxruntime could not start {providers[0]} for device {device!r}")
         properties = self._session.get_modelmeta().custom_metadata_map
         if properties.get("norm") not in ("hn", "l2"):
             raise ValueError(f"{name} does not say its normalisation; it is no model of hiernorm")
@@ -171,6 +188,26 @@ class Model:
         return (features.astype(np.float64) / np.maximum(norms, 1e-12)).astype(np.float32)
 
 
+def find_providers(device: str) -> list[str]:
+    """Return onnxruntime's names of a device and, for what it cannot do, of the processor.
+
+    Examples
+    --------
+    >>> find_providers("cpu")
+    ['CPUExecutionProvider']
+    """
+    if device not in PROVIDERS:
+        raise ValueError(f"device must be one of {', '.join(PROVIDERS)}, got {device!r}")
+    available = import_extra("onnxruntime", extra="vision").get_available_providers()
+    if PROVIDERS[device] not in available:
+        found = ", ".join(name for name, provider in PROVIDERS.items() if provider in available)
+        raise ValueError(
+            f"no device {device!r} for onnxruntime: this build of it has {found}"
+            + (" (onnxruntime-gpu has cuda)" if device == "cuda" else "")
+        )
+    return list(dict.fromkeys((PROVIDERS[device], PROVIDERS["cpu"])))
+
+
 def as_patches(patches: npt.ArrayLike) -> UInt8Array | Float32Array:
     """Return patches as ``(n, size, size)``, uint8 or finite float32, or raise.
 
@@ -214,8 +251,9 @@ def _starts(count: int, batch_size: int, progress: bool) -> Iterator[int]:
     if not progress:
         yield from starts
         return
-    bars = import_extra("hiernorm.cli.progress", extra="vision")
-    with bars.progress_bar("describing patches", unit="patches") as show:
+    from hiernorm.cli.progress import progress_bar  # the library imports no rich before it is used
+
+    with progress_bar("describing patches", unit="patches") as show:
         show(0, count)
         for start in starts:
             yield start

@@ -11,9 +11,14 @@ from hiernorm._files import replacing
 from hiernorm.array_types import BoolArray, Float64Array, UInt8Array
 from hiernorm.extras import import_extra
 
-HEIGHT = 720
-"""Height of the photos in pixels."""
-GAP = 8
+LEAST_HEIGHT = 720
+"""Height in pixels to which smaller photos are enlarged."""
+MOST_WIDTH = 3840
+"""Width in pixels of both photos together, to which larger ones are reduced."""
+HEAD, GAP = 40, 8
+"""Height of the title and width of the gap, at the least height; they grow with the photos."""
+OPACITY = 0.7
+"""Opacity of the lines: the photo shows through."""
 LINES = 300
 """Maximum number of lines, spread evenly over the matches: more would hide the photos."""
 GREY = (110, 110, 110)
@@ -38,6 +43,9 @@ def draw_matches(
 ) -> UInt8Array:
     """Draw two photos side by side: the inliers as coloured lines, the other matches as grey dots.
 
+    Both photos get the height of the higher one. They keep their full size unless that is too large
+    for a screen, or too small.
+
     Parameters
     ----------
     photos
@@ -54,37 +62,56 @@ def draw_matches(
     (height, width, 3) uint8
     """
     cv2 = import_extra("cv2", "vision")
-    factors = [HEIGHT / photo.shape[0] for photo in photos]
-    small = [
+    height = _choose_height(photos)
+    scale = height / LEAST_HEIGHT
+    head, gap, stroke = round(HEAD * scale), round(GAP * scale), max(1, round(scale))
+    factors = [height / photo.shape[0] for photo in photos]
+    sized = [
         cv2.resize(
             photo,
-            (max(1, round(photo.shape[1] * factor)), HEIGHT),
+            (max(1, round(photo.shape[1] * factor)), height),
             interpolation=cv2.INTER_AREA if factor < 1 else cv2.INTER_LINEAR,
         )
         for photo, factor in zip(photos, factors, strict=True)
     ]
-    head, left = 40, small[0].shape[1] + GAP
-    canvas = np.full((HEIGHT + head, left + small[1].shape[1], 3), 255, np.uint8)
-    canvas[head:, : small[0].shape[1]] = small[0]
-    canvas[head:, left:] = small[1]
-    cv2.putText(
-        canvas, title, (12, 27), cv2.FONT_HERSHEY_SIMPLEX, 0.7, (30, 30, 30), 1, cv2.LINE_AA
-    )
+    left = sized[0].shape[1] + gap
+    canvas = np.full((height + head, left + sized[1].shape[1], 3), 255, np.uint8)
+    canvas[head:, : sized[0].shape[1]] = sized[0]
+    canvas[head:, left:] = sized[1]
     first = (points[0] + 0.5) * factors[0] + (0, head)
     second = (points[1] + 0.5) * factors[1] + (left, head)
     for outlier in np.flatnonzero(~inliers):
         for x, y in (first[outlier], second[outlier]):
-            cv2.circle(canvas, (round(x), round(y)), 1, GREY, -1, cv2.LINE_AA)
+            cv2.circle(canvas, (round(x), round(y)), stroke, GREY, -1, cv2.LINE_AA)
     chosen = np.flatnonzero(inliers)
     if len(chosen) > LINES:
         chosen = chosen[np.linspace(0, len(chosen) - 1, LINES).astype(np.int64)]
+    lines = canvas.copy()
     for number in chosen:
-        colour = _colour(cv2, float(first[number, 1] - head) / HEIGHT)
+        colour = _colour(cv2, float(first[number, 1] - head) / height)
         ends = [tuple(int(v) for v in end.round()) for end in (first[number], second[number])]
-        cv2.line(canvas, *ends, colour, 1, cv2.LINE_AA)
+        cv2.line(lines, *ends, colour, stroke, cv2.LINE_AA)
         for end in ends:
-            cv2.circle(canvas, end, 3, colour, 1, cv2.LINE_AA)
-    return canvas
+            cv2.circle(lines, end, 3 * stroke, colour, stroke, cv2.LINE_AA)
+    picture: UInt8Array = cv2.addWeighted(lines, OPACITY, canvas, 1 - OPACITY, 0)
+    _write_title(cv2, picture, title, scale)
+    return picture
+
+
+def _choose_height(photos: tuple[UInt8Array, UInt8Array]) -> int:
+    """The height of both photos: that of the higher, unless both together are then too wide."""
+    highest = max(LEAST_HEIGHT, *(photo.shape[0] for photo in photos))
+    width = sum(photo.shape[1] / photo.shape[0] for photo in photos)  # at height 1
+    return max(1, min(highest, int(MOST_WIDTH / width)))
+
+
+def _write_title(cv2: Any, picture: UInt8Array, title: str, scale: float) -> None:
+    """Write a line above the photos, smaller if it is too long for them."""
+    font, stroke = cv2.FONT_HERSHEY_SIMPLEX, max(1, round(scale))
+    width = cv2.getTextSize(title, font, 0.7 * scale, stroke)[0][0]
+    size = 0.7 * scale * min(1.0, (picture.shape[1] - 24 * scale) / max(width, 1))
+    place = (round(12 * scale), round(27 * scale))
+    cv2.putText(picture, title, place, font, size, (30, 30, 30), stroke, cv2.LINE_AA)
 
 
 def write_picture(file: Path | str, picture: UInt8Array) -> None:

@@ -52,6 +52,7 @@ def ingest_photos(
     settings: FeatureSettings,
     *,
     workers: int = 1,
+    device: str = "cpu",
     report: Callable[[int, int], None] = lambda done, total: None,
 ) -> IngestResult:
     """Describe photos and add them to the collection at ``path``, which is created if needed.
@@ -64,14 +65,16 @@ def ingest_photos(
         The database, ``holiday.hn``.
     files
         The photos.
-    recipe
+    settings
         How to extract features; those of an existing collection must be the same.
     workers
         Number of processes; the result does not depend on it.
+    device
+        Device of the model, see :func:`hiernorm.load_model`.
     report
         Called with the number of photos that are done, and of all.
     """
-    model = load_model(settings.model)
+    model = load_model(settings.model, device=device)
     collection = _open_or_create(path, settings, model)
     known = {photo.name: photo.digest for photo in collection.photos}
     ingested = IngestResult()
@@ -89,7 +92,7 @@ def ingest_photos(
             wanted.append((file, digest))
     report(0, len(wanted))
     batch: list[tuple[Path, str, PhotoFeatures]] = []
-    described = _describe_all([file for file, _ in wanted], settings, model, workers)
+    described = _describe_all([file for file, _ in wanted], settings, model, workers, device)
     for done, ((file, digest), result) in enumerate(zip(wanted, described, strict=True), 1):
         name = collection.name_of(file)
         if isinstance(result, str):
@@ -121,7 +124,7 @@ def _open_or_create(path: Path, settings: FeatureSettings, model: Model) -> Coll
 
 
 def _describe_all(
-    files: list[Path], settings: FeatureSettings, model: Model, workers: int
+    files: list[Path], settings: FeatureSettings, model: Model, workers: int, device: str
 ) -> Iterator[PhotoFeatures | str]:
     """The features of each photo, or the reason why there are none, in order."""
     if workers == 1 or len(files) < 2:
@@ -131,7 +134,7 @@ def _describe_all(
         min(workers, len(files)),
         mp_context=get_context("spawn"),
         initializer=_start_worker,
-        initargs=(settings,),
+        initargs=(settings, device),
     ) as pool:
         try:
             yield from pool.map(_describe_in_worker, files, [settings] * len(files))
@@ -139,11 +142,11 @@ def _describe_all(
             pool.shutdown(cancel_futures=True)
 
 
-def _start_worker(settings: FeatureSettings) -> None:
+def _start_worker(settings: FeatureSettings, device: str) -> None:
     """Use one thread per process, so that processes do not compete for processors."""
     global _worker_model
     import_extra("cv2", "vision").setNumThreads(1)
-    _worker_model = load_model(settings.model, threads=1)
+    _worker_model = load_model(settings.model, threads=1, device=device)
 
 
 def _describe_in_worker(file: Path, settings: FeatureSettings) -> PhotoFeatures | str:

@@ -1,0 +1,370 @@
+"""The same operations give the same results in FAISS and here: values, shapes, types, errors.
+
+Vectors are such that float32 sums have no rounding, and results without ties are compared: FAISS
+promises neither bits nor an order of ties.
+"""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+import hiernorm.adapters.faiss_shaped as ours
+
+theirs = pytest.importorskip("faiss", reason="needs hiernorm[bench]")
+
+D = 16
+METRICS = {"ip": ours.METRIC_INNER_PRODUCT, "l2": ours.METRIC_L2}
+THRESHOLDS = {"ip": 30.0, "l2": 700.0}
+
+
+def rows_without_rounding(count: int, steps: int, seed: int) -> np.ndarray:
+    """Multiples of 1 / steps from -9 to 9."""
+    values = np.random.default_rng(seed).integers(-9 * steps, 9 * steps + 1, (count, D))
+    return (values / steps).astype(np.float32)
+
+
+X = rows_without_rounding(300, 32, seed=0)
+Q = {"ip": rows_without_rounding(25, 64, seed=3), "l2": rows_without_rounding(25, 32, seed=7)}
+IDS = np.random.default_rng(2).permutation(1000)[:300] - 200
+
+
+def flat(faiss, metric):
+    return faiss.IndexFlat(D, METRICS[metric])
+
+
+def full(faiss, metric):
+    index = flat(faiss, metric)
+    index.add(X[:100])
+    index.add(X[100:])
+    return index
+
+
+def mapped(faiss, metric, kind="IndexIDMap", ids=IDS):
+    index = getattr(faiss, kind)(flat(faiss, metric))
+    index.add_with_ids(X[:120], ids[:120])
+    index.add_with_ids(X[120:], ids[120:])
+    return index
+
+
+def kept(index):
+    return index.ntotal, index.d, index.metric_type, index.is_trained
+
+
+def search_flat(faiss, metric):
+    index = full(faiss, metric)
+    index.train(X)
+    return kept(index), index.search(Q[metric], 7), index.assign(Q[metric], 3)
+
+
+def search_by_the_named_classes(faiss, metric):
+    index = {"ip": faiss.IndexFlatIP, "l2": faiss.IndexFlatL2}[metric](D)
+    index.add(X)
+    return kept(index), index.search(Q[metric][:1], 5), isinstance(index, faiss.IndexFlat)
+
+
+def search_more_than_there_is(faiss, metric):
+    index = flat(faiss, metric)
+    index.add(X[:3])
+    return index.search(Q[metric], 5), index.search_and_reconstruct(Q[metric], 5)
+
+
+def search_an_empty_index(faiss, metric):
+    index = flat(faiss, metric)
+    return index.search(Q[metric], 2), index.range_search(Q[metric], 1e9), index.reconstruct_n()
+
+
+def search_an_empty_batch(faiss, metric):
+    index = full(faiss, metric)
+    return index.search(Q[metric][:0], 2), index.range_search(Q[metric][:0], 1e9)[0]
+
+
+def search_into_given_arrays(faiss, metric):
+    index, m = full(faiss, metric), len(Q[metric])
+    distances, ids = np.empty((m, 4), np.float32), np.empty((m, 4), np.int64)
+    found = index.search(Q[metric], 4, D=distances, I=ids)
+    labels = np.empty((m, 2), np.int64)
+    assert found[0] is distances
+    assert index.assign(Q[metric], 2, labels) is labels
+    return distances, ids, labels, found
+
+
+def search_and_reconstruct(faiss, metric):
+    return full(faiss, metric).search_and_reconstruct(Q[metric], 3)
+
+
+def search_ranges(faiss, metric):
+    index = full(faiss, metric)
+    found = index.range_search(Q[metric], THRESHOLDS[metric])
+    assert 0 < len(found[2]) < 300 * 25
+    everything = np.inf if metric == "l2" else -np.inf
+    return found, index.range_search(Q[metric][:2], everything)
+
+
+def find_vectors_by_position(faiss, metric):
+    index = full(faiss, metric)
+    given = np.empty(D, np.float32)
+    return (
+        index.reconstruct(17),
+        index.reconstruct(17, given),
+        index.reconstruct_batch(np.array([5, 299, 5])),
+        index.reconstruct_n(),
+        index.reconstruct_n(290),
+        index.reconstruct_n(3, 4),
+        index.reconstruct_n(300, 0),
+        faiss.rev_swig_ptr(index.get_xb(), 300 * D),
+        faiss.vector_to_array(index.codes),
+        (index.code_size, index.sa_code_size()),
+    )
+
+
+def remove_moves_positions_up(faiss, metric):
+    index = full(faiss, metric)
+    counts = (
+        index.remove_ids(np.array([3, 4, 299, 1000, 3])),
+        index.remove_ids(faiss.IDSelectorRange(10, 60)),
+    )
+    first = index.search(Q[metric], 5), index.range_search(Q[metric], THRESHOLDS[metric])
+    index.add(X[:9] * 2)
+    params = faiss.SearchParameters(sel=faiss.IDSelectorRange(200, 300))
+    return (
+        counts,
+        index.ntotal,
+        first,
+        index.search(Q[metric], 5),
+        index.search(Q[metric], 5, params=params),
+        index.reconstruct_n(),
+        index.reconstruct(240),
+    )
+
+
+def remove_everything_and_begin_again(faiss, metric):
+    index = full(faiss, metric)
+    assert index.remove_ids(faiss.IDSelectorAll()) == 300
+    index.add(X[5:8])
+    removed = index.search(Q[metric], 3)
+    index.reset()
+    empty = index.ntotal
+    index.add(X[50:90])
+    return removed, empty, index.search(Q[metric], 3)
+
+
+def merge_flat(faiss, metric):
+    index, other = full(faiss, metric), flat(faiss, metric)
+    other.add(X[:50] * 3)
+    index.merge_from(other)
+    return index.ntotal, other.ntotal, index.search(Q[metric] * 2, 5)
+
+
+def permute_and_clone(faiss, metric):
+    index = full(faiss, metric)
+    twin = faiss.clone_index(index)
+    index.permute_entries(np.random.default_rng(0).permutation(300))
+    return index.search(Q[metric], 5), twin.search(Q[metric], 5)
+
+
+def filter_by_every_selector(faiss, metric):
+    some = np.array([3, 299, 50, 51, 1000, 50])
+    bits = np.packbits(np.arange(200) % 3 == 0, bitorder="little")
+    low, even = faiss.IDSelectorRange(0, 150), faiss.IDSelectorBatch(np.arange(0, 300, 2))
+    selectors = [
+        faiss.IDSelectorAll(),
+        low,
+        even,
+        faiss.IDSelectorRange(100, 260, True),
+        faiss.IDSelectorArray(some),
+        faiss.IDSelectorBatch(some),
+        faiss.IDSelectorBitmap(bits),
+        faiss.IDSelectorNot(even),
+        faiss.IDSelectorAnd(low, even),
+        faiss.IDSelectorOr(low, even),
+        faiss.IDSelectorXOr(low, faiss.IDSelectorNot(even)),
+        faiss.IDSelectorBatch(np.array([5000])),
+    ]
+    results = []
+    for index, labels in ((full(faiss, metric), range(300)), (mapped(faiss, metric), IDS.tolist())):
+        for sel in selectors:
+            params = faiss.SearchParameters(sel=sel)
+            members = [bool(sel.is_member(label)) for label in (*labels, -1, 10**12)]
+            found = index.search(Q[metric], 5, params=params)
+            within = index.range_search(Q[metric], THRESHOLDS[metric], params=params)
+            results.append((members, found, within))
+    return results
+
+
+def map_ids(faiss, metric):
+    ids = IDS.copy()
+    ids[20:25] = ids[200]  # an id may be given twice
+    index = mapped(faiss, metric, ids=ids)
+    first = index.search(Q[metric], 6), index.range_search(Q[metric], THRESHOLDS[metric])
+    removed = index.remove_ids(np.array([ids[200], ids[7], 5000]))
+    return (
+        kept(index),
+        first,
+        removed,
+        index.ntotal,
+        index.index.ntotal,
+        faiss.vector_to_array(index.id_map),
+        index.search(Q[metric], 6),
+    )
+
+
+def map_ids_and_find_by_id(faiss, metric):
+    ids = IDS + 200  # FAISS reconstructs no hit with a negative id
+    index = mapped(faiss, metric, "IndexIDMap2", ids)
+    index.check_consistency()
+    found = index.reconstruct(int(ids[250])), index.reconstruct_batch(ids[40:50])
+    index.remove_ids(ids[100:200])
+    return (
+        found,
+        index.reconstruct(int(ids[250])),
+        index.reconstruct_n(int(ids[250]), 1),
+        index.search_and_reconstruct(Q[metric][:3], 2),
+        faiss.vector_to_array(index.id_map),
+    )
+
+
+def merge_maps(faiss, metric):
+    index, other = mapped(faiss, metric), mapped(faiss, metric, ids=IDS + 5)
+    other.remove_ids(IDS[10:] + 5)
+    index.merge_from(other, 10_000)
+    return index.ntotal, other.ntotal, faiss.vector_to_array(index.id_map)
+
+
+def make_by_description(faiss, metric):
+    results = []
+    for text in ("Flat", "IDMap,Flat", "IDMap2,Flat", "Flat,IDMap", "Flat,IDMap2"):
+        index = faiss.index_factory(D, text, METRICS[metric])
+        index.add(X) if text == "Flat" else index.add_with_ids(X, IDS)
+        results.append((type(index).__name__, kept(index), index.search(Q[metric], 3)))
+    return results, faiss.index_factory(D, "Flat").metric_type, faiss.IndexFlat(D).metric_type
+
+
+def go_through_bytes(faiss, metric):
+    results = []
+    for index in (
+        full(faiss, metric),
+        mapped(faiss, metric),
+        mapped(faiss, metric, "IndexIDMap2"),
+        flat(faiss, metric),
+    ):
+        data = faiss.serialize_index(index)
+        twin = faiss.deserialize_index(data)
+        unpickled = pickle.loads(pickle.dumps(index))
+        results.append((data, type(twin).__name__, kept(twin), twin.search(Q[metric], 3)))
+        results.append(unpickled.search(Q[metric], 3))
+    return results
+
+
+OPERATIONS = [
+    search_flat,
+    search_by_the_named_classes,
+    search_more_than_there_is,
+    search_an_empty_index,
+    search_an_empty_batch,
+    search_into_given_arrays,
+    search_and_reconstruct,
+    search_ranges,
+    find_vectors_by_position,
+    remove_moves_positions_up,
+    remove_everything_and_begin_again,
+    merge_flat,
+    permute_and_clone,
+    filter_by_every_selector,
+    map_ids,
+    map_ids_and_find_by_id,
+    merge_maps,
+    make_by_description,
+    go_through_bytes,
+]
+
+
+def assert_same(mine, other):
+    """Equal values of equal types, through tuples and lists."""
+    if isinstance(other, (tuple, list)):
+        assert len(mine) == len(other)
+        for a, b in zip(mine, other, strict=True):
+            assert_same(a, b)
+    elif isinstance(other, np.ndarray):
+        assert (mine.dtype, mine.shape) == (other.dtype, other.shape)
+        np.testing.assert_array_equal(mine, other)
+    else:
+        assert mine == other
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.__name__)
+def test_an_operation_has_the_results_of_faiss(operation, metric):
+    assert_same(operation(ours, metric), operation(theirs, metric))
+
+
+def test_the_scores_that_are_compared_have_no_ties():
+    for metric in METRICS:
+        scores = full(theirs, metric).search(Q[metric], 300)[0]
+        assert (np.diff(scores) != 0).all()
+
+
+WRONG = {
+    "dimensions of an addition": lambda f: full(f, "l2").add(X[:, :7]),
+    "dimensions of a query": lambda f: full(f, "l2").search(X[:, :7], 1),
+    "dimensions of a range": lambda f: full(f, "l2").range_search(X[:, :7], 1),
+    "k of 0": lambda f: full(f, "l2").search(X, 0),
+    "k below 0": lambda f: full(f, "l2").search(X, -5),
+    "shape of D": lambda f: full(f, "l2").search(X, 2, D=np.empty((3, 3), np.float32)),
+    "position behind the last": lambda f: full(f, "l2").reconstruct(300),
+    "positions behind the last": lambda f: full(f, "l2").reconstruct_n(299, 5),
+    "position below 0": lambda f: full(f, "l2").reconstruct_n(-1, 1),
+    "ids of a flat index": lambda f: flat(f, "l2").add_with_ids(X, IDS),
+    "no ids": lambda f: mapped(f, "l2").add(X),
+    "too few ids": lambda f: mapped(f, "l2").add_with_ids(X, IDS[1:]),
+    "vectors of an IndexIDMap": lambda f: mapped(f, "l2").reconstruct(int(IDS[0])),
+    "an unknown id": lambda f: mapped(f, "l2", "IndexIDMap2").reconstruct(5000),
+    "ids that are not unique": lambda f: mapped(
+        f, "l2", "IndexIDMap2", IDS // 2
+    ).check_consistency(),
+    "an index that is not empty": lambda f: f.IndexIDMap(full(f, "l2")),
+    "merging other metrics": lambda f: f.IndexFlatL2(D).merge_from(f.IndexFlatIP(D)),
+    "merging other dimensions": lambda f: f.IndexFlatL2(D).merge_from(f.IndexFlatL2(D + 1)),
+    "merging with other ids": lambda f: full(f, "l2").merge_from(full(f, "l2"), 5),
+    "an unknown description": lambda f: f.index_factory(D, "Blah"),
+    "spaces in a description": lambda f: f.index_factory(D, "IDMap, Flat"),
+    "a file that is not there": lambda f: f.read_index("there is no such file"),
+    "bytes of something else": lambda f: f.deserialize_index(np.zeros(100, np.uint8)),
+    "half of the bytes": lambda f: f.deserialize_index(f.serialize_index(full(f, "l2"))[:5000]),
+    "normalisation of float64": lambda f: f.normalize_L2(X.astype(np.float64)),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_a_mistake_raises_what_faiss_raises(case):
+    with pytest.raises(Exception) as theirs_raised:  # noqa: PT011
+        WRONG[case](theirs)
+    with pytest.raises(theirs_raised.type) as ours_raised:
+        WRONG[case](ours)
+    assert len(str(ours_raised.value)) > 20
+
+
+def test_normalised_rows_have_the_direction_and_norm_of_those_of_faiss():
+    rows = np.random.default_rng(0).standard_normal((9000, 24)).astype(np.float32)
+    rows[5] = 0
+    mine, other = rows.copy(), rows.copy()
+    ours.normalize_L2(mine)
+    theirs.normalize_L2(other)
+    np.testing.assert_array_max_ulp(mine, other, maxulp=4)
+    assert (mine[5] == 0).all()
+
+
+def test_the_threads_that_are_set_do_not_change_an_answer():
+    index = full(ours, "ip")
+    before = ours.omp_get_max_threads()
+    try:
+        answers = []
+        for threads in (1, 3):
+            ours.omp_set_num_threads(threads)
+            assert ours.omp_get_max_threads() == threads
+            answers.append(index.search(Q["ip"], 20))
+    finally:
+        ours.omp_set_num_threads(before)
+    assert_same(*answers)
