@@ -182,6 +182,7 @@ void bind_index(nb::module_& m) {
             },
             "dim"_a, "metric"_a, "engine"_a, "alpha"_a, "cells"_a.none())
         .def("__len__", &Index::live)
+        .def_prop_ro("attached", &Index::attached)
         .def_prop_ro("removed", &Index::removed)
         .def_prop_ro("ungrouped", &Index::ungrouped)
         .def_prop_ro("nbytes", &Index::nbytes)

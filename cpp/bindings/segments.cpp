@@ -19,22 +19,30 @@ namespace {
 using Bytes = Vector<std::uint8_t>;
 using AnyArray = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
 
+NamedTensors named(const nb::dict& tensors) {
+    NamedTensors all;
+    for (const auto [name, value] : tensors) {
+        const auto array = nb::cast<AnyArray>(value);
+        all.emplace(nb::cast<std::string>(name),
+                    std::span(static_cast<const std::byte*>(array.data()), array.nbytes()));
+    }
+    return all;
+}
+
+// Makes the tensors of a file, which live as long as the index, its entries.
+void attach(Index& index, const nb::dict& tensors, std::size_t entries) {
+    const std::optional<Encoding> encoding = index.encoding();
+    const SegmentArrays arrays = arrays_of(named(tensors), index.settings().dim, entries,
+                                           encoding ? &*encoding : nullptr);
+    index.attach(arrays, /*know_ids=*/true);
+}
+
 // An index over the tensors of a file, and the Python objects that keep these alive.
 struct SegmentIndex {
     SegmentIndex(const Index& like, std::optional<Encoding> encoding, nb::dict tensors,
                  std::size_t entries)
         : arrays(tensors),
           index(open_segment(like.settings(), std::move(encoding), named(tensors), entries)) {}
-
-    static NamedTensors named(const nb::dict& tensors) {
-        NamedTensors all;
-        for (const auto [name, value] : tensors) {
-            const auto array = nb::cast<AnyArray>(value);
-            all.emplace(nb::cast<std::string>(name),
-                        std::span(static_cast<const std::byte*>(array.data()), array.nbytes()));
-        }
-        return all;
-    }
 
     nb::dict arrays;
     std::unique_ptr<Index> index;
@@ -113,6 +121,7 @@ void bind_segments(nb::module_& m) {
         .def(nb::init<const Index&, std::optional<Encoding>, nb::dict, std::size_t>(), "like"_a,
              "encoding"_a.none(), "tensors"_a, "entries"_a)
         .def("__len__", [](const SegmentIndex& self) { return self.index->size(); });
+    m.def("attach", &attach, nb::keep_alive<1, 2>(), "index"_a, "tensors"_a, "entries"_a);
     m.def(
         "search_segments",
         [](const std::vector<const SegmentIndex*>& indexes,

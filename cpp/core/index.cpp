@@ -22,7 +22,8 @@ Layout layout_of(EngineKind engine) {
     switch (engine) {
         case EngineKind::kCascade: return Layout::kCodes;
         case EngineKind::kPaper: return Layout::kFloatMajors;
-        case EngineKind::kExhaustive: return Layout::kRowsOnly;
+        case EngineKind::kExhaustive:
+        case EngineKind::kFlat: return Layout::kRowsOnly;
     }
     throw std::invalid_argument("no such engine");
 }
@@ -41,7 +42,8 @@ EngineKind engine_named(std::string_view name) {
     if (name == "cascade") return EngineKind::kCascade;
     if (name == "paper") return EngineKind::kPaper;
     if (name == "exhaustive") return EngineKind::kExhaustive;
-    throw std::invalid_argument("engine must be one of cascade, paper, exhaustive, got '" +
+    if (name == "flat") return EngineKind::kFlat;
+    throw std::invalid_argument("engine must be one of cascade, paper, exhaustive, flat, got '" +
                                 std::string(name) + "'");
 }
 
@@ -91,12 +93,23 @@ void Index::set_encoding(Encoding encoding) {
     store_.set_encoding(std::move(encoding));
 }
 
-void Index::attach(const SegmentArrays& arrays) {
+void Index::attach(const SegmentArrays& arrays, bool know_ids) {
     const std::unique_lock lock(mutex_);
     if (store_.layout() == Layout::kCodes && !store_.has_encoding()) {
         throw std::logic_error("a segment was attached before its encoding was set");
     }
+    if (know_ids) {
+        if (const auto twice = ids_.first_duplicate(arrays.ids, arrays.entries)) {
+            throw std::invalid_argument("id " + std::to_string(*twice) + " is given twice");
+        }
+    }
     store_.attach(arrays);
+    if (know_ids) ids_.append(arrays.ids, arrays.entries);
+}
+
+bool Index::attached() const {
+    const std::shared_lock lock(mutex_);
+    return store_.attached();
 }
 
 void Index::check_rows(const char* what, const float* rows, std::size_t count) const {
@@ -209,6 +222,8 @@ void Index::search_group(const Kernels& kernels, const SearchRequest& request, c
         case EngineKind::kPaper:
             return search_paper(store_, kernels, settings_.alpha, request, queries, answers);
         case EngineKind::kExhaustive: return search_group_all(kernels, request, queries, answers);
+        case EngineKind::kFlat:
+            return search_flat(store_, kernels, settings_.metric, request, queries, answers);
     }
 }
 

@@ -23,9 +23,9 @@
 
 namespace hiernorm {
 
-enum class EngineKind { kCascade, kPaper, kExhaustive };
+enum class EngineKind { kCascade, kPaper, kExhaustive, kFlat };
 
-// "cascade", "paper" or "exhaustive"; throws std::invalid_argument for any other name.
+// "cascade", "paper", "exhaustive" or "flat"; throws std::invalid_argument for any other name.
 EngineKind engine_named(std::string_view name);
 
 // How much a search covered: the entries that it was allowed to return, and all that there were.
@@ -94,8 +94,10 @@ class Index {
     std::size_t remove(const std::int64_t* ids, std::size_t count);
 
     // The entries of an empty index, encoded as they were, are those of a file; nothing can be
-    // added to it. Whoever calls keeps the arrays alive.
-    void attach(const SegmentArrays& arrays);
+    // added to it. Whoever calls keeps the arrays alive. Entries can be looked up and removed by id
+    // only if the index is to `know_ids`; then it throws std::invalid_argument for one given twice.
+    void attach(const SegmentArrays& arrays, bool know_ids = false);
+    bool attached() const;
 
     // Ids to which a search is limited; those that are unknown are ignored.
     using Where = std::optional<std::span<const std::int64_t>>;

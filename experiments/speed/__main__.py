@@ -69,7 +69,10 @@ def main(
     engines and FAISS flat, one thread, k=1; at 2,000,000 entries the two points only. Plain
     vectors are measured at 99,000 entries. More than an hour on two cores; --quick: some minutes.
 
-    Case names: K16-a1/8-n99000, plain-n99000; for example --only plain or --only n5000.
+    Cases build-... time the building alone, as a user calls it: no thread is held.
+
+    Case names: K16-a1/8-n99000, plain-n99000, build-uniform-n100000-d64; for example --only plain
+    or --only n5000.
     """
     if queries is not None and data is None:
         raise click.UsageError("--queries needs --data")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from experiments.harness import timing
 from experiments.harness.comparison import Case
 from experiments.harness.conditions import Group, Manner
 from experiments.harness.points import ALL_POINTS, FASTEST, RECOMMENDED, Point
+from experiments.speed.builds import FULL_BUILDS, SMOKE_BUILDS, BuildCase
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,7 @@ class Scale:
     """Largest database for which hnswlib is built."""
     sweep_limit: int = 500_000
     """Largest database for which points other than the two recommended ones are measured."""
+    builds: tuple[BuildCase, ...] = FULL_BUILDS
 
 
 FULL = Scale(sizes=(1_000, 5_000, 99_000, 500_000), points=ALL_POINTS, plain_size=99_000)
@@ -34,7 +37,9 @@ QUICK = replace(
     effort=timing.QUICK,
     graph_limit=99_000,
 )
-SMOKE = replace(QUICK, sizes=(600,), plain_size=600, queries=64, effort=timing.SMOKE)
+SMOKE = replace(
+    QUICK, sizes=(600,), plain_size=600, queries=64, effort=timing.SMOKE, builds=SMOKE_BUILDS
+)
 
 
 def plan_cases(scale: Scale, only: tuple[str, ...] = ()) -> list[Case]:
@@ -47,7 +52,7 @@ def plan_cases(scale: Scale, only: tuple[str, ...] = ()) -> list[Case]:
             if peers or n <= scale.sweep_limit:
                 cases.append(Case(n, point, peers, graph=graph_fits and point == RECOMMENDED))
     cases.append(Case(scale.plain_size, None, peers=True, graph=True))
-    return _keep_only(cases, only)
+    return _keep_only(cases, only, scale.builds)
 
 
 def plan_file_cases(
@@ -74,9 +79,20 @@ def plan_groups(case: Case, all_threads: int) -> list[Group]:
     return [Group(*way, threads) for threads in sorted({1, all_threads}) for way in ways]
 
 
-def _keep_only(cases: list[Case], only: tuple[str, ...]) -> list[Case]:
-    kept = [case for case in cases if not only or any(text in case.name for text in only)]
-    if not kept:
+def plan_builds(scale: Scale, only: tuple[str, ...] = ()) -> list[BuildCase]:
+    """List the cases of the time to build; `only` as for the others."""
+    return [case for case in scale.builds if _is_wanted(case.name, only)]
+
+
+def _is_wanted(name: str, only: tuple[str, ...]) -> bool:
+    return not only or any(text in name for text in only)
+
+
+def _keep_only(
+    cases: list[Case], only: tuple[str, ...], builds: Sequence[BuildCase] = ()
+) -> list[Case]:
+    kept = [case for case in cases if _is_wanted(case.name, only)]
+    if not kept and not any(_is_wanted(case.name, only) for case in builds):
         raise ValueError(
             f"no case matches {' or '.join(only)}; "
             f"there are {len(cases)}, from {cases[0].name} to {cases[-1].name}"

@@ -9,7 +9,8 @@ from pathlib import Path
 from experiments.harness.comparison import Case, Comparison, Progress, Report
 from experiments.harness.records import Record, Recorder
 from experiments.speed import data
-from experiments.speed.cases import Scale, plan_cases, plan_file_cases, plan_groups
+from experiments.speed.builds import measure_builds
+from experiments.speed.cases import Scale, plan_builds, plan_cases, plan_file_cases, plan_groups
 from hiernorm.reference import Float32Array
 
 
@@ -54,6 +55,9 @@ def run(options: Options, progress: Progress) -> Record:
             options.threads,
             options.seed,
         ).run()
+    if options.database_file is None:
+        wanted = plan_builds(options.scale, options.only)
+        measure_builds(wanted, options.scale.effort.rounds, options.seed, report, progress)
     return recorder.record(report.to_result())
 
 

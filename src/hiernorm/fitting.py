@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
 from hiernorm._core import Addition, Encoding
 from hiernorm._core import Index as CoreIndex
 from hiernorm.array_types import Float32Array, Float64Array, Int64Array
+from hiernorm.planning import prefers_flat
 from hiernorm.progress import ProgressCallback
-from hiernorm.rotation import Rotation, choose_major, fit_rotation, unit_rows
+from hiernorm.rotation import Rotation, choose_major, fit_rotation, plan_major, unit_rows
+from hiernorm.threads import one_blas_thread
 
 SAMPLE_VALUES = 1 << 23
 """At most this many numbers of the data are looked at: 65,536 rows of 128 dimensions."""
 PLANNING_ROWS = 8192
 """Rows of the sample on which the size of the major is chosen."""
+LEAST_PLANNED = 1024
+"""Below this many entries codes are always made: they cost little, and so does either search."""
+TRIAL_ROWS = 2048
+"""Rows of the sample on which codes are tried."""
+TRIAL_DIMS = 256
+"""For vectors of more dimensions a rotation is most of the work: the trial has that of the fit, and
+is made in doubt only. For others it has its own, and saves the fit where codes do not pay."""
+DOUBTFUL = 0.25
+"""Share of the entries that survive the major, as expected, above which codes are tried."""
 HEADROOM = 1.05
 """Steps leave this much room above the largest value of a sample that is not all of the data."""
 SETTLED = 16384
@@ -31,25 +43,81 @@ GROWTH = 4
 """Before that, an index that has grown by this factor is fitted anew."""
 
 
+@dataclass(frozen=True)
+class _Sample:
+    """Rows of the data, and the view of them that is encoded."""
+
+    rows: Float32Array
+    rotation: Rotation | None
+    view: Float64Array
+
+
+def _sample(rows: Float32Array, most: int, *, rotate: bool, metric: str) -> _Sample:
+    """At most ``most`` of ``rows``, with the rotation that is fitted to them."""
+    sample = _spread(rows, most)
+    rotation = fit_rotation(sample) if rotate else None
+    view = sample.astype(np.float64) if rotation is None else rotation.apply(sample)
+    return _Sample(sample, rotation, unit_rows(view) if metric == "cosine" else view)
+
+
 def choose_encoding(
     rows: Float32Array, major: int | None, *, rotate: bool, metric: str
 ) -> Encoding:
-    """The encoding for ``rows`` ``(n, d)``; plain vectors are rotated, HN vectors are not."""
+    """The encoding for ``rows`` ``(n, d)``; plain vectors are rotated, HN vectors are not.
+
+    It is fitted to a sample: at most SAMPLE_VALUES numbers, of rows that are evenly spread over
+    all. Bounds use what is measured on every entry, so that answers never depend on the sample.
+    """
+    with one_blas_thread():
+        sample = _sample(rows, _most_rows(rows), rotate=rotate, metric=metric)
+        if major is None:
+            major = choose_major(_spread(sample.view, PLANNING_ROWS), len(rows), metric)
+        return _encode(sample, len(rows), major, metric)
+
+
+def plan_encoding(rows: Float32Array, metric: str) -> Encoding | None:
+    """The encoding for plain ``rows`` ``(n, d)``; None if a flat scan is expected to be faster.
+
+    The plan is made on a small sample, before most of the work is done.
+    """
     n, d = rows.shape
-    sample = _spread(rows, max(1, SAMPLE_VALUES // d))
-    headroom = 1.0 if len(sample) == n else HEADROOM
-    rotation = fit_rotation(sample) if rotate else None
-    view = sample.astype(np.float64) if rotation is None else rotation.apply(sample)
-    if metric == "cosine":
-        view = unit_rows(view)
-    if major is None:
-        assert rotation is not None
-        major = choose_major(_spread(view, PLANNING_ROWS), n)
-    lift = NO_LIFT
+    most = _most_rows(rows)
+    with one_blas_thread():
+        if n >= LEAST_PLANNED and d <= TRIAL_DIMS:
+            trial = _sample(rows, min(TRIAL_ROWS, most), rotate=True, metric=metric)
+            if _prefers_flat(trial, n, metric):
+                return None
+        sample = _sample(rows, most, rotate=True, metric=metric)
+        major, survivors = plan_major(_spread(sample.view, PLANNING_ROWS), n, metric)
+        doubtful = n >= LEAST_PLANNED and d > TRIAL_DIMS and survivors > DOUBTFUL
+        if doubtful and _prefers_flat(sample, n, metric):
+            return None
+        return _encode(sample, n, major, metric)
+
+
+def _prefers_flat(sample: _Sample, entries: int, metric: str) -> bool:
+    """The plan, made with at most TRIAL_ROWS of a sample."""
+    chosen = _spread(np.arange(len(sample.rows)), TRIAL_ROWS)
+    trial = _Sample(sample.rows[chosen], sample.rotation, sample.view[chosen])
+    core = CoreIndex(trial.rows.shape[1], metric, "cascade", 0.0, False)
+    major = choose_major(trial.view, entries, metric)
+    core.set_encoding(_encode(trial, entries, major, metric))
+    fill(core, np.arange(len(chosen)), trial.rows)
+    return prefers_flat(core, trial.rows)
+
+
+def _most_rows(rows: Float32Array) -> int:
+    return max(1, SAMPLE_VALUES // rows.shape[1])
+
+
+def _encode(sample: _Sample, entries: int, major: int, metric: str) -> Encoding:
+    headroom = 1.0 if len(sample.rows) == entries else HEADROOM
+    view, rotation, lift = sample.view, sample.rotation, NO_LIFT
     if metric == "l2":
-        lift = choose_lift(sample, view[:, :major])
-        view = np.insert(view, major, _lifts(sample, lift), axis=1)
+        lift = choose_lift(sample.rows, view[:, :major])
+        view = np.insert(view, major, _lifts(sample.rows, lift), axis=1)
     matrix, error = (None, 0.0) if rotation is None else (rotation.matrix, rotation.error)
+    d = sample.rows.shape[1]
     return Encoding.choose(d, major, metric, view, headroom, matrix, error, lift)
 
 

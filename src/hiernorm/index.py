@@ -2,44 +2,35 @@
 
 from __future__ import annotations
 
-import threading
+import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from hiernorm import _core
-from hiernorm._deprecation import renamed_attribute
 from hiernorm.array_types import Float32Array, Int64Array
-from hiernorm.arrays import (
-    as_count,
-    as_ids,
-    as_new_ids,
-    as_rows,
-    as_share,
-    following_ids,
-    is_id,
-    next_id_after,
-)
+from hiernorm.arrays import as_count, as_ids, as_rows, as_share, is_id
 from hiernorm.certificate import Certificate, digest
+from hiernorm.explanation import Explanation, explain_index
 from hiernorm.filters import Where, call_filter, ids_of_array
-from hiernorm.fitting import SETTLED, choose_encoding, fill, is_due
 from hiernorm.hits import Hits, RangeHits
+from hiernorm.index_changes import IndexChanges
+from hiernorm.index_file import load_index, save_index
 from hiernorm.payload.answers import holds_key, keys_of, payload_of_hits, table_of, visible_columns
 from hiernorm.payload.conditions import is_condition
-from hiernorm.payload.keys import are_keys, as_new_keys, ids_of_keys
+from hiernorm.payload.keys import are_keys
 from hiernorm.payload.memory import MemoryPayload
-from hiernorm.progress import ProgressCallback
 from hiernorm.settings import Engine, IndexSettings, Metric
-from hiernorm.storage.sources import read_vectors
 from hiernorm.threads import thread_count
 from hiernorm.verification import Verification, verify_hits
 
 MAX_HITS = 2**31 - 1
 
 
-class Index:
+class Index(IndexChanges):
     """Entries (id, vector) and exact search over them.
 
     The answer is that of exhaustive search by canonical scores (:mod:`hiernorm.reference`), bit for
@@ -62,8 +53,10 @@ class Index:
         ``"ip"`` (inner product), ``"cosine"`` or ``"l2"``, whose score is minus the squared
         Euclidean distance: the best entry is the nearest one.
     engine
-        ``"cascade"`` (fast), ``"paper"`` (Algorithm 1 to the letter; needs ``alpha``) or
-        ``"exhaustive"`` (every score; no codes, least memory). All are exact.
+        ``"cascade"`` (fast; plain vectors that no rotation orders are searched as by ``"flat"``),
+        ``"paper"`` (Algorithm 1 to the letter; needs ``alpha``), ``"flat"`` (float32 scores of all
+        rows, then canonical scores of what can be a hit; no codes, least memory) or
+        ``"exhaustive"`` (every canonical score). All are exact. See :meth:`explain`.
     cells
         Whether entries with similar directions are stored in groups, so that a search reads only
         the groups that can win (engine ``"cascade"``). None decides by the data: cells pay for
@@ -105,15 +98,6 @@ class Index:
         self._payload = MemoryPayload(string_keys)
         self._prepare()
 
-    def _prepare(self) -> None:
-        """Set up the members that are neither parameters nor pickled."""
-        self._core = self._settings.make_core()
-        self._fitted_on = 0
-        self._next_id = 0
-        self._removals = 0  # changes that removed entries
-        self._write_lock = threading.RLock()
-        self._digests: dict[tuple[int, int], str] = {}
-
     @property
     def dim(self) -> int:
         """d, the number of dimensions."""
@@ -137,7 +121,7 @@ class Index:
 
     @property
     def engine(self) -> Engine:
-        """``"cascade"``, ``"paper"`` or ``"exhaustive"``."""
+        """``"cascade"``, ``"paper"``, ``"flat"`` or ``"exhaustive"``."""
         return self._settings.engine
 
     @property
@@ -181,192 +165,6 @@ class Index:
             f"Index(dim={self.dim}, {major}{kind}, metric={self.metric!r}, "
             f"engine={self.engine!r}, entries={len(self):,}, {self.nbytes / 2**20:.1f} MiB)"
         )
-
-    # Changes.
-
-    def add(
-        self,
-        x: Any,
-        ids: npt.ArrayLike | Sequence[str] | None = None,
-        *,
-        payload: Any = None,
-        progress: ProgressCallback | None = None,
-    ) -> None:
-        """Add vectors; all of them, or none if one is not acceptable.
-
-        Parameters
-        ----------
-        x
-            ``(n, d)`` or ``(d,)``; anything but float32 is rounded to float32 first. Or a file or
-            an iterator, as for :meth:`hiernorm.Database.add`.
-        ids
-            ``(n,)`` integers from 0 up that are not in the index. By default the ids of the file,
-            or the integers that follow the largest id ever used. With string keys, ``n`` strings.
-        payload
-            Named columns with a value per vector, as for :meth:`hiernorm.Database.add`.
-        progress
-            Called with the number of vectors added so far and the total.
-
-        Raises
-        ------
-        ValueError
-            For NaN, infinity, a wrong number of dimensions, a negative or duplicate id, or
-            (cosine) a zero vector. The index is unchanged.
-        """
-        self._insert(x, ids, payload, progress, replace=False)
-
-    def upsert(
-        self,
-        x: Any,
-        ids: npt.ArrayLike | Sequence[str] | None = None,
-        *,
-        payload: Any = None,
-        progress: ProgressCallback | None = None,
-    ) -> None:
-        """Add vectors, replacing entries with the same ids; parameters as for :meth:`add`.
-
-        Examples
-        --------
-        >>> import hiernorm
-        >>> index = hiernorm.Index(dim=2)
-        >>> index.add([[1, 0], [0, 1]])
-        >>> index.upsert([[0.6, 0.8], [0.8, 0.6]], ids=[1, 2])
-        >>> index.ids.tolist(), index.search([0, 1], k=1).ids.tolist()
-        ([0, 1, 2], [[1]])
-        """
-        self._insert(x, ids, payload, progress, replace=True)
-
-    def _insert(
-        self, x: Any, ids: Any, payload: Any, progress: ProgressCallback | None, *, replace: bool
-    ) -> None:
-        rows, found, table = read_vectors(x, self.dim, payload)
-        wanted = found if ids is None else ids
-        with self._write_lock:
-            keys = as_new_keys(wanted, len(rows), "index") if self.string_keys else None
-            if keys is not None:
-                given = ids_of_keys(keys)
-            elif wanted is None:
-                given = following_ids(self._next_id, len(rows))
-            else:
-                given = as_new_ids(wanted, len(rows))
-            if len(rows) == 0:
-                return
-            # Published before the entries: a search that finds them finds their payload.
-            before = self._payload
-            self._payload = before.inserted(given, table, keys, self._core.ids(), replace)
-            try:
-                self._insert_rows(given, rows, progress, replace)
-            except BaseException:
-                self._payload = before
-                raise
-
-    def _insert_rows(
-        self,
-        given: Int64Array,
-        rows: Float32Array,
-        progress: ProgressCallback | None,
-        replace: bool,
-    ) -> None:
-        with self._write_lock:
-            core = self._core
-            fresh = self._settings.needs_fit and core.encoding() is None
-            if fresh:
-                core = self._settings.make_core()
-            if fresh or replace:  # before anything is computed from them
-                self._settings.make_core().check(rows, given)
-            if fresh:
-                core.set_encoding(self._choose_encoding(rows))
-            removed = core.removed
-            fill(core, given, rows, replace=replace, progress=progress)
-            if fresh:
-                self._core, self._fitted_on = core, len(rows)
-            self._removals += core.removed != removed
-            self._next_id = next_id_after(self._next_id, given)
-            self._tidy_up()
-
-    def delete(self, ids: npt.ArrayLike | Sequence[str], *, ignore_missing: bool = False) -> None:
-        """Delete entries, all at once; ids that come without are never given out again.
-
-        Their memory is used again when half of the entries are deleted, or by :meth:`optimize`.
-
-        Raises
-        ------
-        KeyError
-            Naming the first id that is not in the index, unless ``ignore_missing``; nothing is
-            deleted.
-
-        Examples
-        --------
-        >>> import hiernorm
-        >>> index = hiernorm.Index(dim=2)
-        >>> index.add([[1, 0], [0, 1], [1, 1]])
-        >>> index.delete([1])
-        >>> len(index), 1 in index, index.ids.tolist()
-        (2, False, [0, 2])
-        """
-        with self._write_lock:
-            wanted = self._payload.ids_of(ids, ignore_missing=ignore_missing)
-            found = self._core.find(wanted)
-            if not found.all() and not ignore_missing:
-                raise KeyError(f"id {wanted[int(np.argmin(found))]} is not in the index")
-            self._removals += self._core.remove(wanted) > 0
-            self._payload = self._payload.removed(wanted)
-            self._tidy_up()
-
-    def _tidy_up(self) -> None:
-        """After a change: fit again what has outgrown its fit, forget what was deleted."""
-        core = self._core
-        if len(core) == 0:
-            self._core, self._fitted_on = self._settings.make_core(), 0
-            return
-        ungrouped = core.ungrouped if self._settings.groups else 0
-        due = self._settings.needs_fit and is_due(self._fitted_on, len(core), ungrouped)
-        if due or core.removed > max(SETTLED, len(core)):
-            self.optimize()
-
-    def _choose_encoding(self, rows: Float32Array) -> _core.Encoding:
-        settings = self._settings
-        return choose_encoding(
-            rows, settings.major, rotate=settings.rotates, metric=settings.metric
-        )
-
-    def optimize(self) -> None:
-        """Fit the encoding again, on all entries: rotation, steps of the codes, cells.
-
-        Entries that were added a few at a time are in no cell until then, and deleted ones keep
-        their memory. The index calls this method automatically when they outnumber the others.
-
-        Answers never change, only speed. It needs the memory of a second index while it runs;
-        searches continue meanwhile.
-        """
-        with self._write_lock:
-            if len(self) == 0 or not (self._settings.needs_fit or self._core.removed):
-                return
-            core = self._settings.make_core()
-            ids, rows = self._entries()
-            if self._settings.needs_fit:
-                core.set_encoding(self._choose_encoding(rows))
-            fill(core, ids, rows)
-            self._core, self._fitted_on = core, len(core)
-
-    def _sibling(self) -> Index:
-        """An empty index with the same parameters and the same encoding, if there is one.
-
-        This saves the fitting for entries of the same kind; answers never depend on it.
-        """
-        other = Index.__new__(Index)
-        other._settings = self._settings
-        other._payload = MemoryPayload(self.string_keys)
-        other._prepare()
-        encoding = self._core.encoding()
-        if encoding is not None:
-            other._core.set_encoding(encoding)
-            other._fitted_on = self._fitted_on
-        return other
-
-    sibling = renamed_attribute("sibling", "_sibling")
-
-    # Reading.
 
     def search(
         self,
@@ -562,6 +360,105 @@ class Index:
         )
         return verify_hits(hits, queries, (ids, scores, entries), self.metric, self.reconstruct)
 
+    def explain(self, queries: npt.ArrayLike | None = None, k: int = 10) -> Explanation:
+        """Measure how this index searches its vectors, and whether it beats brute force.
+
+        It takes about a second. ``print`` the result for a summary.
+
+        Parameters
+        ----------
+        queries
+            ``(m, d)``: typical queries. By default entries of the index serve as queries, each for
+            one hit more: the first is the entry itself.
+        k
+            Hits per query.
+
+        Examples
+        --------
+        >>> import numpy as np, hiernorm
+        >>> x = np.random.default_rng(0).standard_normal((2000, 64)) * 0.8 ** np.arange(64)
+        >>> index = hiernorm.Index(dim=64)
+        >>> index.add(x)
+        >>> found = index.explain()
+        >>> found.engine, found.dims_for(0.9), found.share_refined < 0.1
+        ('cascade', 6, True)
+        """
+        if len(self) == 0:
+            raise ValueError("the index is empty: add vectors to explain how they are searched")
+        rows = None if queries is None else as_rows("queries", queries, self.dim)
+        return explain_index(self._settings, self._core, rows, as_count("k", k, most=MAX_HITS - 1))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the index to one file, whole or not at all; :meth:`load` maps it.
+
+        Deleted entries are left out. What was at ``path`` is replaced.
+
+        Examples
+        --------
+        >>> import hiernorm, tempfile, pathlib
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "vectors.hni"
+        >>> index = hiernorm.Index(dim=2)
+        >>> index.add([[1, 0], [0, 1]])
+        >>> index.save(path)
+        >>> hiernorm.Index.load(path).digest == index.digest
+        True
+        """
+        with self._write_lock:
+            if len(self) == 0:
+                raise ValueError("the index is empty: add vectors before you save it")
+            if self.string_keys or self.columns:
+                raise ValueError(
+                    "a file of an index holds vectors and ids; this index has payload or string "
+                    "keys: hiernorm.Database keeps them"
+                )
+            save_index(
+                Path(path),
+                self._settings,
+                self._core,
+                self._entries(),
+                self._next_id,
+                self._fitted_on,
+            )
+
+    @classmethod
+    def load(
+        cls, path: str | os.PathLike[str], *, check: bool = False, threads: int | None = None
+    ) -> Index:
+        """An index that :meth:`save` has written, with the same entries, parameters and answers.
+
+        The file is mapped: nothing is read but what a search needs, and processes share it. The
+        first addition copies the entries to memory; the file never changes. Engine ``"paper"``
+        always copies.
+
+        Parameters
+        ----------
+        path
+            The file.
+        check
+            Read the whole file and compare it with its digests. Without it, all but rows and codes
+            is checked.
+        threads
+            As for :class:`Index`.
+
+        Raises
+        ------
+        hiernorm.storage.errors.DamagedError
+            The file is truncated or changed, or is no saved index.
+        hiernorm.storage.errors.FormatVersionError
+            A newer hiernorm has written it.
+        """
+        saved = load_index(Path(path), check=check)
+        index = cls.__new__(cls)
+        index._settings = replace(saved.settings, threads=threads)
+        index._payload = MemoryPayload(string_keys=False)
+        index._prepare()
+        if saved.core is None:
+            index.add(saved.rows, saved.ids)
+        else:
+            index._core, index._fitted_on = saved.core, saved.fitted_on
+        index._next_id = saved.next_id
+        return index
+
     @property
     def digest(self) -> str:
         """SHA-256 of parameters and entries, independent of the order of insertion."""
@@ -581,33 +478,3 @@ class Index:
                 text = digest(self._settings.digested(), ids, rows)
                 self._digests = {(removals, entries): text}
             return self._digests[removals, entries]
-
-    def _entries(self, count: int | None = None) -> tuple[Int64Array, Float32Array]:
-        """Ids and rows of the first ``count`` entries in order of insertion."""
-        core = self._core
-        return core.entries(0, len(core) if count is None else count)
-
-    def __getstate__(self) -> dict[str, Any]:
-        with self._write_lock:
-            ids, rows = self._entries()
-            encoding = self._core.encoding()
-            return {
-                "settings": self._settings,
-                "ids": ids,
-                "rows": rows,
-                "fit": None if encoding is None else (encoding.state(), encoding.rotation()),
-                "fitted_on": self._fitted_on,
-                "next_id": self._next_id,
-                "payload": self._payload,
-            }
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self._settings = state["settings"]
-        self._payload = state.get("payload", MemoryPayload(string_keys=False))
-        self._prepare()
-        if state["fit"] is not None:
-            self._core.set_encoding(_core.Encoding.restore(self.dim, *state["fit"]))
-        if len(state["ids"]):
-            fill(self._core, state["ids"], state["rows"])
-        self._fitted_on = state["fitted_on"]
-        self._next_id = state["next_id"]

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hiernorm.array_types import Float32Array, Float64Array
+from hiernorm.threads import one_blas_thread
 
 SCAN_NS_PER_BYTE = 0.02
 """Cost of one byte of major codes in the scan (50 GB/s)."""
@@ -38,12 +39,14 @@ class Rotation:
 
     def apply(self, rows: Float32Array) -> Float64Array:
         """The rotated ``rows`` ``(n, d)``."""
-        view: Float64Array = rows.astype(np.float64) @ self.matrix.astype(np.float64).T
+        with one_blas_thread():
+            view: Float64Array = rows.astype(np.float64) @ self.matrix.astype(np.float64).T
         return view
 
     def leading(self, rows: Float32Array, dims: int) -> Float32Array:
         """The first ``dims`` of the rotated ``rows``, ``(n, dims)``, kept within float32."""
-        view = rows.astype(np.float64) @ self.matrix[:dims].astype(np.float64).T
+        with one_blas_thread():
+            view = rows.astype(np.float64) @ self.matrix[:dims].astype(np.float64).T
         most = np.finfo(np.float32).max
         return np.ascontiguousarray(np.clip(view, -most, most), dtype=np.float32)
 
@@ -83,34 +86,41 @@ def _error_of(matrix: Float32Array) -> float:
     return 1.01 * (deviation + rounding_of_deviation + 4 * rounding_of_view)
 
 
-def choose_major(views: Float64Array, entries: int) -> int:
+def choose_major(views: Float64Array, entries: int, metric: str = "ip") -> int:
     """The size of the major with the least expected time per entry and query.
 
     Some entries of the sample ``views`` ``(n, d)`` serve as queries, and their tenth neighbour sets
     the threshold: real queries are farther from the data than the data from itself. More dimensions
-    mean more bytes to scan and fewer survivors to refine.
+    mean more bytes to scan and fewer survivors to refine. The order of distances is that of
+    ``q.x - |x|**2 / 2``.
     """
+    return plan_major(views, entries, metric)[0]
+
+
+def plan_major(views: Float64Array, entries: int, metric: str) -> tuple[int, float]:
+    """The size of the major as :func:`choose_major` chooses it, and the share that survives it."""
     n, d = views.shape
     if n < 8 or entries < 8:
-        return max(1, min(15, int(d) - 1))
+        return max(1, min(15, int(d) - 1)), 1.0
     chosen = np.linspace(0, n - 1, min(PROBES, n // 2)).astype(np.int64)
     probes = views[chosen]
-    scores = probes @ views.T
+    energy = np.square(views)
+    norms = np.sqrt(energy.sum(axis=1))
+    offsets = np.square(norms) / 2 if metric == "l2" else 0.0
+    scores = probes @ views.T - offsets
     scores[np.arange(len(chosen)), chosen] = -np.inf
     place = n - min(NEIGHBOUR, n // 2)
     thresholds = np.partition(scores, place, axis=1)[:, place, np.newaxis]
-    energy = np.square(views)
-    norms = np.sqrt(energy.sum(axis=1))
     coding_error = CODING_ERROR * np.outer(norms[chosen], norms)
 
-    best = (np.inf, 1)
+    best = (np.inf, 1, 1.0)
     for major in _majors_to_try(d):
         tails = np.sqrt(energy[:, major:].sum(axis=1))
-        bounds = probes[:, :major] @ views[:, :major].T + np.outer(tails[chosen], tails)
+        bounds = probes[:, :major] @ views[:, :major].T - offsets + np.outer(tails[chosen], tails)
         survivors = float((bounds + coding_error >= thresholds).mean())
         slots = -(-(major + 1) // 4) * 4
-        best = min(best, (slots * SCAN_NS_PER_BYTE + survivors * SURVIVOR_NS, major))
-    return best[1]
+        best = min(best, (slots * SCAN_NS_PER_BYTE + survivors * SURVIVOR_NS, major, survivors))
+    return best[1:]
 
 
 def _majors_to_try(d: int) -> list[int]:

@@ -11,7 +11,7 @@ from hiernorm.arrays import as_count
 from hiernorm.normalize import check_split
 
 Metric: TypeAlias = Literal["ip", "cosine", "l2"]
-Engine: TypeAlias = Literal["cascade", "paper", "exhaustive"]
+Engine: TypeAlias = Literal["cascade", "paper", "exhaustive", "flat"]
 METRICS: tuple[Metric, ...] = get_args(Metric)
 ENGINES: tuple[Engine, ...] = get_args(Engine)
 EXACT = -1.0
@@ -58,17 +58,22 @@ class IndexSettings:
     @property
     def needs_fit(self) -> bool:
         """Whether the engine needs an encoding that is fitted to the data."""
-        return self.engine != "exhaustive"
+        return self.engine in ("cascade", "paper")
+
+    @property
+    def plans(self) -> bool:
+        """Whether the data decide between the cascade and the flat scan."""
+        return self.engine == "cascade" and self.rotates and not (self.major or self.cells)
 
     @property
     def groups(self) -> bool:
         """Whether entries may be grouped into cells."""
         return self.engine == "cascade" and self.cells is not False
 
-    def make_core(self) -> _core.Index:
-        """An empty native index with these parameters."""
+    def make_core(self, engine: Engine | None = None) -> _core.Index:
+        """An empty native index with these parameters, or with another ``engine``."""
         alpha = 0.0 if self.alpha is None else float(self.alpha)
-        return _core.Index(self.dim, self.metric, self.engine, alpha, self.cells)
+        return _core.Index(self.dim, self.metric, engine or self.engine, alpha, self.cells)
 
     def checked_beta(self, beta: float | None) -> float:
         """``beta`` of soft mode as the core takes it; EXACT without soft mode."""

@@ -7,11 +7,12 @@
 namespace hiernorm::testing {
 
 inline constexpr EngineKind kEngines[] = {EngineKind::kCascade, EngineKind::kPaper,
-                                          EngineKind::kExhaustive};
+                                          EngineKind::kExhaustive, EngineKind::kFlat};
 
 inline const char* name_of(EngineKind engine) {
     return engine == EngineKind::kCascade ? "cascade"
            : engine == EngineKind::kPaper ? "paper"
+           : engine == EngineKind::kFlat  ? "flat"
                                           : "exhaustive";
 }
 

@@ -161,7 +161,9 @@ struct Collection {
 
     std::unique_ptr<Index> make_index(EngineKind engine, std::size_t sample, bool tails) const {
         auto index = std::make_unique<Index>(Settings{dim, metric, engine, 0.2});
-        if (engine != EngineKind::kExhaustive) index->set_encoding(encoding(sample, tails));
+        if (engine == EngineKind::kCascade || engine == EngineKind::kPaper) {
+            index->set_encoding(encoding(sample, tails));
+        }
         return index;
     }
 

@@ -56,6 +56,56 @@ TEST(dot_f32_has_the_bits_of_the_canonical_product) {
     }
 }
 
+// Lanes and tree of the canonical sum, in float32.
+float plain_row_score(const float* query, const float* row, std::size_t dim, bool distance) {
+    float lanes[kLanes] = {};
+    for (std::size_t j = 0; j < dim; ++j) {
+        const float difference = query[j] - row[j];
+        lanes[j % kLanes] += distance ? difference * difference : query[j] * row[j];
+    }
+    for (std::size_t half = kLanes / 2; half != 0; half /= 2) {
+        for (std::size_t l = 0; l < half; ++l) lanes[l] += lanes[l + half];
+    }
+    return distance ? 0.0f - lanes[0] : lanes[0];
+}
+
+TEST(scores_of_rows_have_the_same_bits_in_every_family) {
+    Random random(9);
+    for (const std::size_t dim : {1, 15, 16, 17, 64, 100}) {
+        for (const std::size_t entries : {1, 3, 15, 16, 17, 70}) {
+            for (const std::size_t count : {1, 2, 3, 4, 5, 9}) {
+                const std::size_t padded = (dim + kLanes - 1) / kLanes * kLanes, stride = 80;
+                std::vector<float> rows(entries * dim), queries(count * padded);
+                for (float& value : rows) value = static_cast<float>(random.normal());
+                for (std::size_t q = 0; q < count; ++q) {
+                    for (std::size_t j = 0; j < dim; ++j) {
+                        queries[q * padded + j] = static_cast<float>(random.normal());
+                    }
+                }
+                for (const Kernels* kernels : available_kernels()) {
+                    for (const bool distance : {false, true}) {
+                        const Context context(kernels->name, ", dim ", dim, ", entries ", entries,
+                                              ", queries ", count, ", distance ", distance);
+                        std::vector<float> scores(count * stride);
+                        (distance ? kernels->distance_rows_f32 : kernels->score_rows_f32)(
+                            rows.data(), entries, dim, queries.data(), count, scores.data(),
+                            stride);
+                        bool same = true;
+                        for (std::size_t i = 0; i < count * entries; ++i) {
+                            const std::size_t q = i / entries, entry = i % entries;
+                            same &= same_bits_or_nan(
+                                scores[q * stride + entry],
+                                plain_row_score(queries.data() + q * padded,
+                                                rows.data() + entry * dim, dim, distance));
+                        }
+                        CHECK(same);
+                    }
+                }
+            }
+        }
+    }
+}
+
 TEST(dot_f32_does_not_care_how_a_row_is_aligned) {
     Random random(6);
     constexpr std::size_t kDim = 53;

@@ -43,6 +43,12 @@ static inline int hiernorm_reduce_add_epi32(__m512i a_i32x16) {
 #define _mm512_reduce_add_epi32(a) hiernorm_reduce_add_epi32(a)
 #endif
 
+#if !defined(_mm512_shuffle_f32x4)
+#define _mm512_shuffle_f32x4(a, b, imm8)           \
+    simde_mm512_castsi512_ps(simde_mm512_shuffle_i32x4( \
+        simde_mm512_castps_si512(a), simde_mm512_castps_si512(b), imm8))
+#endif
+
 #if !defined(_mm512_cvtps_pd)
 static inline __m512d hiernorm_cvtps_pd(__m256 a_f32x8) {
     float narrow[8];

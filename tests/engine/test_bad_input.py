@@ -230,7 +230,7 @@ BAD_PARAMETERS: list[tuple[dict[str, Any], type[Exception], str]] = [
     (
         {"engine": "hnsw"},
         ValueError,
-        "engine must be one of cascade, paper, exhaustive, got 'hnsw'",
+        "engine must be one of cascade, paper, exhaustive, flat, got 'hnsw'",
     ),
     (
         {"engine": "paper"},

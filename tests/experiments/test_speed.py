@@ -292,3 +292,13 @@ def test_queries_without_data_are_refused(tmp_path):
 def test_cases_that_do_not_exist_are_named():
     with pytest.raises(ValueError, match="no case matches no-such-case; there are"):
         plan_cases(SMOKE, ("no-such-case",))
+
+
+def test_the_time_to_build_is_a_case_of_its_own():
+    pytest.importorskip("faiss", reason="needs hiernorm[bench]")
+    options = Options(scale=SMOKE, threads=1, only=("build-",))
+    report = Report.from_result(run(options, Silence()).result)
+    assert report.measurements == []
+    assert [row.case for row in report.builds[::2]] == [case.name for case in SMOKE.builds]
+    assert {row.method for row in report.builds} == {"hiernorm cascade", "FAISS IndexFlatIP"}
+    assert all(row.seconds > 0 for row in report.builds)

@@ -19,9 +19,11 @@ KINDS = (
     "hn-cells",
     "hn-paper",
     "hn-exhaustive",
+    "hn-flat",
     "plain-cascade",
     "plain-cells",
     "plain-exhaustive",
+    "plain-flat",
 )
 """Vectors and engine; "cells" is the cascade with cells however few the entries."""
 METRICS = ("ip", "cosine", "l2")

@@ -278,6 +278,43 @@ struct Avx2Isa {
         _mm256_storeu_ps(scores, low_f32x8);
         _mm256_storeu_ps(scores + 8, high_f32x8);
     }
+
+    struct FloatLanes {
+        __m256 low_f32x8, high_f32x8;
+    };
+    static constexpr std::size_t kFloatSums = 4;
+    static FloatLanes zero_floats() { return {_mm256_setzero_ps(), _mm256_setzero_ps()}; }
+    static FloatLanes load_floats(const float* values) {
+        return {_mm256_loadu_ps(values), _mm256_loadu_ps(values + 8)};
+    }
+    static FloatLanes add_floats(FloatLanes a, FloatLanes b) {
+        return {_mm256_add_ps(a.low_f32x8, b.low_f32x8), _mm256_add_ps(a.high_f32x8, b.high_f32x8)};
+    }
+    static FloatLanes subtract_floats(FloatLanes a, FloatLanes b) {
+        return {_mm256_sub_ps(a.low_f32x8, b.low_f32x8), _mm256_sub_ps(a.high_f32x8, b.high_f32x8)};
+    }
+    static FloatLanes multiply_floats(FloatLanes a, FloatLanes b) {
+        return {_mm256_mul_ps(a.low_f32x8, b.low_f32x8), _mm256_mul_ps(a.high_f32x8, b.high_f32x8)};
+    }
+    // Every step halves the lanes of two registers into one.
+    static void fold_floats(const FloatLanes* sums, float* folded) {
+        __m256 eights[4], fours[2];
+        repeat<4>([&](auto i) {
+            eights[i] = _mm256_add_ps(sums[i].low_f32x8, sums[i].high_f32x8);
+        });
+        repeat<2>([&](auto i) {
+            fours[i] =
+                _mm256_add_ps(_mm256_permute2f128_ps(eights[2 * i], eights[2 * i + 1], 0x20),
+                              _mm256_permute2f128_ps(eights[2 * i], eights[2 * i + 1], 0x31));
+        });
+        const __m256 twos_f32x8 = _mm256_add_ps(_mm256_shuffle_ps(fours[0], fours[1], 0x44),
+                                                _mm256_shuffle_ps(fours[0], fours[1], 0xee));
+        const __m256 ones_f32x8 = _mm256_add_ps(_mm256_shuffle_ps(twos_f32x8, twos_f32x8, 0x88),
+                                                _mm256_shuffle_ps(twos_f32x8, twos_f32x8, 0xdd));
+        // Sums 0 and 2 are in the lower half, 1 and 3 in the upper one.
+        _mm_storeu_ps(folded, _mm_unpacklo_ps(_mm256_castps256_ps128(ones_f32x8),
+                                              _mm256_extractf128_ps(ones_f32x8, 1)));
+    }
 };
 
 }  // namespace

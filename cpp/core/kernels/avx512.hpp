@@ -111,6 +111,41 @@ struct Avx512Common {
         }
         _mm512_storeu_ps(scores, sum_f32x16);
     }
+
+    using FloatLanes = __m512;
+    static constexpr std::size_t kFloatSums = 16;
+    static FloatLanes zero_floats() { return _mm512_setzero_ps(); }
+    static FloatLanes load_floats(const float* values) { return _mm512_loadu_ps(values); }
+    static FloatLanes add_floats(FloatLanes a_f32x16, FloatLanes b_f32x16) {
+        return _mm512_add_ps(a_f32x16, b_f32x16);
+    }
+    static FloatLanes subtract_floats(FloatLanes a_f32x16, FloatLanes b_f32x16) {
+        return _mm512_sub_ps(a_f32x16, b_f32x16);
+    }
+    static FloatLanes multiply_floats(FloatLanes a_f32x16, FloatLanes b_f32x16) {
+        return _mm512_mul_ps(a_f32x16, b_f32x16);
+    }
+    // Every step halves the lanes of two registers into one. It ends with sum 4m + l of the first
+    // step's input in lane 4l + m, so that input is taken in transposed order.
+    static void fold_floats(const FloatLanes* sums, float* folded) {
+        __m512 eights[8], fours[4], twos[2];
+        repeat<8>([&](auto i) {
+            const __m512 a_f32x16 = sums[4 * (2 * i % 4) + 2 * i / 4];
+            const __m512 b_f32x16 = sums[4 * ((2 * i + 1) % 4) + 2 * i / 4];
+            eights[i] = _mm512_add_ps(_mm512_shuffle_f32x4(a_f32x16, b_f32x16, 0x44),
+                                      _mm512_shuffle_f32x4(a_f32x16, b_f32x16, 0xee));
+        });
+        repeat<4>([&](auto i) {
+            fours[i] = _mm512_add_ps(_mm512_shuffle_f32x4(eights[2 * i], eights[2 * i + 1], 0x88),
+                                     _mm512_shuffle_f32x4(eights[2 * i], eights[2 * i + 1], 0xdd));
+        });
+        repeat<2>([&](auto i) {
+            twos[i] = _mm512_add_ps(_mm512_shuffle_ps(fours[2 * i], fours[2 * i + 1], 0x44),
+                                    _mm512_shuffle_ps(fours[2 * i], fours[2 * i + 1], 0xee));
+        });
+        _mm512_storeu_ps(folded, _mm512_add_ps(_mm512_shuffle_ps(twos[0], twos[1], 0x88),
+                                               _mm512_shuffle_ps(twos[0], twos[1], 0xdd)));
+    }
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "kernels/distances.hpp"
 #include "kernels/floats.hpp"
 #include "kernels/kernels.hpp"
+#include "kernels/rows.hpp"
 #include "kernels/scan.hpp"
 #include "kernels/stages.hpp"
 
@@ -25,7 +26,9 @@ constexpr Kernels make_kernels(std::string_view name) {
             .code_f64 = code_f64<Isa>,
             .squares_f64 = squares_f64<Isa>,
             .score_f32 = score_f32<Isa>,
-            .distance_f32 = distance_f32};
+            .distance_f32 = distance_f32,
+            .score_rows_f32 = score_rows_f32<Isa>,
+            .distance_rows_f32 = distance_rows_f32<Isa>};
 }
 
 }  // namespace

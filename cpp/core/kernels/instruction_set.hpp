@@ -71,12 +71,25 @@ concept SumsInLanes =
         { Isa::score_block_f32(block, row, std::size_t{}, scores) } -> std::same_as<void>;
     };
 
+// `FloatLanes` are the same 16 lanes in float32; `kFloatSums` of them (16 or 4) are folded at once.
+template <class Isa>
+concept SumsFloats = requires(typename Isa::FloatLanes lanes, const typename Isa::FloatLanes* sums,
+                              const float* values, float* folded) {
+    { Isa::kFloatSums } -> std::convertible_to<std::size_t>;
+    { Isa::zero_floats() } -> std::same_as<typename Isa::FloatLanes>;
+    { Isa::load_floats(values) } -> std::same_as<typename Isa::FloatLanes>;
+    { Isa::add_floats(lanes, lanes) } -> std::same_as<typename Isa::FloatLanes>;
+    { Isa::subtract_floats(lanes, lanes) } -> std::same_as<typename Isa::FloatLanes>;
+    { Isa::multiply_floats(lanes, lanes) } -> std::same_as<typename Isa::FloatLanes>;
+    { Isa::fold_floats(sums, folded) } -> std::same_as<void>;
+};
+
 template <class Isa>
 concept InstructionSet =
     ScoresBlocks<Isa> && ScansBlocks<typename Isa::template FixedQuery<1>, Isa> &&
     ScansBlocks<typename Isa::template FixedQuery<kBurstGroups>, Isa> &&
     ScansBlocks<typename Isa::LongQuery, Isa> && ScansRows<typename Isa::StageQuery> &&
-    SumsInLanes<Isa>;
+    SumsInLanes<Isa> && SumsFloats<Isa>;
 
 }  // namespace
 }  // namespace hiernorm

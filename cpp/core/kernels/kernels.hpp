@@ -119,6 +119,18 @@ struct Kernels {
 
     // The canonical squared distance: lanes and tree of dot_f32, differences and squares rounded.
     double (*distance_f32)(const double* query, const float* row, std::size_t dim);
+
+    // The flat scan: scores[query * stride + entry] of `entries` rows under `count` queries, one
+    // after the other and each padded with zeros to a multiple of kLanes. Lanes and tree of dot_f32,
+    // every operation rounded to float32.
+    void (*score_rows_f32)(const float* rows, std::size_t entries, std::size_t dim,
+                           const float* queries, std::size_t count, float* scores,
+                           std::size_t stride);
+
+    // The same for minus the squared distance.
+    void (*distance_rows_f32)(const float* rows, std::size_t entries, std::size_t dim,
+                              const float* queries, std::size_t count, float* scores,
+                              std::size_t stride);
 };
 
 // The families this processor can run, slowest first; scalar is always among them.

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
+#include <utility>
 
 #if defined(_MSC_VER) && !defined(__clang__)
 #include <intrin.h>
@@ -13,6 +15,14 @@
 // family's flags must never be the copy that the linker keeps for the others.
 namespace hiernorm {
 namespace {
+
+// Calls step(0) .. step(Count - 1) with constants: registers that they number stay registers.
+template <std::size_t Count, class Step>
+inline void repeat(Step step) {
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+        (step(std::integral_constant<std::size_t, I>{}), ...);
+    }(std::make_index_sequence<Count>{});
+}
 
 constexpr std::int32_t kLowest = std::numeric_limits<std::int32_t>::min();
 

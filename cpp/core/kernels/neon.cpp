@@ -7,7 +7,7 @@
 namespace hiernorm {
 namespace {
 
-struct NeonIsa : PortableCoding {
+struct NeonIsa : PortableCoding, PortableFloats {
     struct Scores {
         int32x4_t i32x4[4];
     };

@@ -7,7 +7,7 @@
 namespace hiernorm {
 namespace {
 
-struct ScalarIsa : PortableCoding {
+struct ScalarIsa : PortableCoding, PortableFloats {
     using Scores = std::array<std::int32_t, kBlockEntries>;
 
     static Scores splat(std::int32_t value) {

@@ -18,5 +18,7 @@ void search_paper(const Store& store, const Kernels& kernels, double alpha,
 void search_exhaustive(const Store& store, const Kernels& kernels, Metric metric,
                        const SearchRequest& request, const float* queries,
                        std::span<Answer> answers);
+void search_flat(const Store& store, const Kernels& kernels, Metric metric,
+                  const SearchRequest& request, const float* queries, std::span<Answer> answers);
 
 }  // namespace hiernorm

@@ -115,7 +115,12 @@ void Store::write_entry(std::size_t position, const float* row, std::int64_t id,
     const std::size_t entry = position % kChunkEntries;
     chunk.ids[entry] = id;
     std::memcpy(chunk.rows.data() + entry * dim_, row, dim_ * sizeof(float));
-    if (layout_ == Layout::kRowsOnly) return;
+    if (layout_ == Layout::kRowsOnly) {  // for the flat scan
+        const double norm = canonical_norm(active_kernels(), row, dim_);
+        double& largest = chunk.tiles[entry / kTileEntries].norm;
+        largest = std::max(largest, norm * (1.0 + 0x1p-30));
+        return;
+    }
 
     // The rotation came from outside, where denormal float32 may have been flushed to zero.
     double view_error = view == nullptr ? 0.0 : std::sqrt(static_cast<double>(dim_)) * 0x1p-125;

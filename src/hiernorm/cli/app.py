@@ -6,6 +6,7 @@ import click
 
 import hiernorm
 from hiernorm.cli import database
+from hiernorm.cli.advise import advise
 from hiernorm.cli.cluster import cluster
 from hiernorm.cli.completion import completion
 from hiernorm.cli.data import data
@@ -44,7 +45,7 @@ def app(debug: bool) -> None:
     """  # noqa: D301
 
 
-app.add_section("Search", *database.COMMANDS, info)
+app.add_section("Search", *database.COMMANDS, advise, info)
 app.add_section("Search on a cluster", cluster)
 app.add_section("Photos", describe, match, locate_command, explore)
 app.add_section("Models", train, evaluate, data)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -30,6 +31,9 @@ def write_segment(
     ids: Int64Array,
     rows: Float32Array,
     progress: AdvanceCallback | None = None,
+    *,
+    encoding: _core.Encoding | None = None,
+    describe: Callable[[dict[str, Any]], dict[str, str]] | None = None,
 ) -> FileRecord:
     """Write the entries, which have been checked, to a new segment file.
 
@@ -41,8 +45,14 @@ def write_segment(
         ``(n,)`` and ``(n, d)``; may be mapped.
     progress
         Called with the number of entries written since the last call.
+    encoding
+        To encode the entries with; by default one is fitted to them.
+    describe
+        For the file of an index: takes the description of the segment, returns more metadata. A
+        segment that has no ``encoding`` then gets no codes.
     """
-    coder = _Coder(settings, ids, rows) if len(ids) >= LEAST_CODED else None
+    coded = len(ids) >= LEAST_CODED and (describe is None or encoding is not None)
+    coder = _Coder(settings, ids, rows, encoding) if coded else None
     order = None if coder is None else coder.order
     placed = ids if order is None else ids[order]
     by_id = np.argsort(placed, kind="stable")
@@ -59,7 +69,9 @@ def write_segment(
         "metric": settings.metric,
         "fit": None if coder is None else coder.encoding.state(),
     }
-    writer = TensorWriter(path, tensors, {"hiernorm": json.dumps(description, sort_keys=True)})
+    more = {} if describe is None else describe(description)
+    metadata = {"hiernorm": json.dumps(description, sort_keys=True), **more}
+    writer = TensorWriter(path, tensors, metadata)
     try:
         writer.write("sorted_ids", placed[by_id])
         writer.write("sorted_positions", by_id)
@@ -96,8 +108,14 @@ def _parts(
 class _Coder:
     """The encoding of a segment, the order of its entries, and their codes."""
 
-    def __init__(self, settings: IndexSettings, ids: Int64Array, rows: Float32Array) -> None:
-        self.encoding = choose_encoding(
+    def __init__(
+        self,
+        settings: IndexSettings,
+        ids: Int64Array,
+        rows: Float32Array,
+        encoding: _core.Encoding | None,
+    ) -> None:
+        self.encoding = encoding or choose_encoding(
             rows, settings.major, rotate=settings.rotates, metric=settings.metric
         )
         self._rotation = rotation_of(self.encoding)

@@ -113,6 +113,11 @@ class Segment:
         return array
 
     def _attach(self, like: _core.Index) -> _core.SegmentIndex:
+        encoding, tensors = self.parts()
+        return _core.SegmentIndex(like, encoding, tensors, len(self))
+
+    def parts(self) -> tuple[_core.Encoding | None, dict[str, AnyArray]]:
+        """The encoding, if the entries have codes, and the tensors that the core searches."""
         state, d, encoding = self.description["fit"], self.rows.shape[1], None
         has = self.file.header.tensors
         if state is not None:
@@ -124,7 +129,7 @@ class Segment:
             array = self._array(name, DTYPES[dtype], shape)
             if name not in tensors:
                 tensors[name] = self.file.bytes_from(name, beyond) if beyond else array
-        return _core.SegmentIndex(like, encoding, tensors, len(self))
+        return encoding, tensors
 
     def find(self, ids: Int64Array) -> Int64Array:
         """Positions of ``ids`` ``(m,)``, dead or alive; -1 where an id is not in this segment."""

@@ -1,0 +1,141 @@
+"""`hiernorm advise`: whether hiernorm is fast for one's vectors, measured on a sample of them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from hiernorm._files import replacing
+from hiernorm.array_types import Float32Array
+from hiernorm.arrays import as_rows
+from hiernorm.cli.options import EXISTING_FILE, HITS, JSON, METRIC
+from hiernorm.explanation import QUERIES, Explanation
+from hiernorm.extras import check_extra, import_extra
+from hiernorm.index import Index
+from hiernorm.settings import Metric
+from hiernorm.storage.sources import read_pieces
+
+LEAST_ROWS = 1000
+SERIES = ("#1b6ca8", "#b8b8b8")
+
+
+@click.command()
+@click.argument("vectors", type=EXISTING_FILE)
+@click.option(
+    "--queries", type=EXISTING_FILE, help="File of typical queries [vectors that are held out]."
+)
+@METRIC
+@HITS
+@click.option(
+    "--rows",
+    "most",
+    default=100_000,
+    show_default=True,
+    type=click.IntRange(min=LEAST_ROWS),
+    help="Maximum number of vectors to try, evenly spread over the file.",
+)
+@JSON
+@click.option(
+    "--plot",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write a picture to this file: the spread of the energy, and the times.",
+)
+def advise(
+    vectors: Path,
+    queries: Path | None,
+    metric: Metric,
+    k: int,
+    most: int,
+    as_json: bool,
+    plot: Path | None,
+) -> None:
+    """Measure whether hiernorm is faster than brute force for the vectors of a file.
+
+    VECTORS is an .npy, .safetensors or .parquet file. An index of the vectors, or of a sample of
+    them, answers queries that are not in it. So does a scan of all rows. Both are exact.
+    """
+    if plot is not None:
+        check_extra("plot", "matplotlib")
+    rows = _read(vectors)
+    if len(rows) < LEAST_ROWS:
+        raise click.ClickException(
+            f"{vectors} has {len(rows):,} vectors; any search is fast below {LEAST_ROWS:,}"
+        )
+    sample = rows[np.linspace(0, len(rows) - 1, min(most, len(rows))).astype(np.int64)]
+    if queries is None:
+        held_out = np.zeros(len(sample), np.bool_)
+        held_out[np.linspace(0, len(sample) - 1, QUERIES).astype(np.int64)] = True
+        asked, sample = sample[held_out], sample[~held_out]
+    else:
+        asked = as_rows("queries", _read(queries), rows.shape[1])[:QUERIES]
+    index = Index(dim=rows.shape[1], metric=metric)
+    index.add(sample)
+    found = index.explain(asked, k)
+    click.echo(json.dumps(found.facts()) if as_json else str(found))
+    if plot is not None:
+        draw(found, plot)
+        if not as_json:
+            click.echo(f"{plot} shows it")
+
+
+def _read(path: Path) -> Float32Array:
+    pieces = [np.asarray(rows, np.float32) for rows, _ in read_pieces(path)]
+    if not pieces:
+        raise click.ClickException(f"{path} has no vectors")
+    return np.concatenate(pieces)
+
+
+def draw(found: Explanation, path: Path) -> None:
+    """Draw the spread of the energy beside the times of a query into a picture."""
+    figure = import_extra("matplotlib.figure", extra="plot").Figure(
+        figsize=(10, 4), layout="constrained"
+    )
+    energy, times = figure.subplots(1, 2)
+    _draw_energy(energy, found)
+    _draw_times(times, found)
+    figure.suptitle(found.verdict, fontsize="medium", wrap=True)
+    with replacing(path, durable=False) as fresh:
+        figure.savefig(fresh, dpi=150)
+
+
+def _draw_energy(axes: Any, found: Explanation) -> None:
+    dims = np.arange(1, found.dim + 1)
+    axes.plot(dims, 100 * found.energy, color=SERIES[0])
+    axes.plot(dims, 100 * dims / found.dim, color="grey", linewidth=0.8, linestyle=":")
+    axes.annotate(
+        "all dimensions alike", (found.dim * 0.62, 60), color="grey", fontsize="small", va="top"
+    )
+    if found.major is not None:
+        share = 100 * found.energy[found.major - 1]
+        axes.axvline(found.major, color="black", linewidth=0.8)
+        axes.annotate(f" K = {found.major}: {share:.0f}%", (found.major, 3), fontsize="small")
+    axes.set(
+        xlabel="leading dimensions",
+        ylabel="share of the energy in %",
+        ylim=(0, 102),
+        xlim=(0, None),
+    )
+    axes.set_title("How the energy is spread", fontsize="medium")
+
+
+def _draw_times(axes: Any, found: Explanation) -> None:
+    places = np.arange(2)
+    own = [found.single_us, found.batch_us]
+    flat = [found.flat_single_us, found.flat_batch_us]
+    for shift, heights, label, color in (
+        (-0.2, own, f"hiernorm ({found.engine})", SERIES[0]),
+        (0.2, flat, "brute force", SERIES[1]),
+    ):
+        bars = axes.bar(places + shift, heights, 0.38, label=label, color=color)
+        axes.bar_label(bars, fmt="{:,.0f}", fontsize="small")
+    axes.set_xticks(places, ["single query", "in a batch"])
+    axes.set(ylabel="microseconds per query")
+    axes.set_title(
+        f"{found.entries:,} vectors of {found.dim} dimensions, k = {found.k}", fontsize="medium"
+    )
+    axes.margins(y=0.15)
+    axes.legend(fontsize="small")

@@ -1,0 +1,276 @@
+"""Changes of an index: entries that are added, replaced and deleted, and the fit that follows them.
+
+A change is made under the write lock and is visible as a whole or not at all.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from hiernorm import _core
+from hiernorm._deprecation import renamed_attribute
+from hiernorm.array_types import Float32Array, Int64Array
+from hiernorm.arrays import as_new_ids, following_ids, next_id_after
+from hiernorm.fitting import SETTLED, choose_encoding, fill, is_due, plan_encoding
+from hiernorm.payload.keys import as_new_keys, ids_of_keys
+from hiernorm.payload.memory import MemoryPayload
+from hiernorm.progress import ProgressCallback
+from hiernorm.settings import IndexSettings
+from hiernorm.storage.sources import read_vectors
+
+Changed = TypeVar("Changed", bound="IndexChanges")
+
+
+class IndexChanges:
+    """The part of :class:`hiernorm.Index` that changes entries."""
+
+    _settings: IndexSettings
+    _payload: MemoryPayload
+
+    def _prepare(self) -> None:
+        """Set up the members that are neither parameters nor pickled."""
+        self._core = self._settings.make_core()
+        self._fitted_on = 0
+        self._next_id = 0
+        self._removals = 0  # changes that removed entries
+        self._write_lock = threading.RLock()
+        self._digests: dict[tuple[int, int], str] = {}
+
+    def add(
+        self,
+        x: Any,
+        ids: npt.ArrayLike | Sequence[str] | None = None,
+        *,
+        payload: Any = None,
+        progress: ProgressCallback | None = None,
+    ) -> None:
+        """Add vectors; all of them, or none if one is not acceptable.
+
+        Parameters
+        ----------
+        x
+            ``(n, d)`` or ``(d,)``; anything but float32 is rounded to float32 first. Or a file or
+            an iterator, as for :meth:`hiernorm.Database.add`.
+        ids
+            ``(n,)`` integers from 0 up that are not in the index. By default the ids of the file,
+            or the integers that follow the largest id ever used. With string keys, ``n`` strings.
+        payload
+            Named columns with a value per vector, as for :meth:`hiernorm.Database.add`.
+        progress
+            Called with the number of vectors added so far and the total.
+
+        Raises
+        ------
+        ValueError
+            For NaN, infinity, a wrong number of dimensions, a negative or duplicate id, or
+            (cosine) a zero vector. The index is unchanged.
+        """
+        self._insert(x, ids, payload, progress, replace=False)
+
+    def upsert(
+        self,
+        x: Any,
+        ids: npt.ArrayLike | Sequence[str] | None = None,
+        *,
+        payload: Any = None,
+        progress: ProgressCallback | None = None,
+    ) -> None:
+        """Add vectors, replacing entries with the same ids; parameters as for :meth:`add`.
+
+        Examples
+        --------
+        >>> import hiernorm
+        >>> index = hiernorm.Index(dim=2)
+        >>> index.add([[1, 0], [0, 1]])
+        >>> index.upsert([[0.6, 0.8], [0.8, 0.6]], ids=[1, 2])
+        >>> index.ids.tolist(), index.search([0, 1], k=1).ids.tolist()
+        ([0, 1, 2], [[1]])
+        """
+        self._insert(x, ids, payload, progress, replace=True)
+
+    def _insert(
+        self, x: Any, ids: Any, payload: Any, progress: ProgressCallback | None, *, replace: bool
+    ) -> None:
+        rows, found, table = read_vectors(x, self._settings.dim, payload)
+        wanted = found if ids is None else ids
+        with self._write_lock:
+            string_keys = self._payload.string_keys
+            keys = as_new_keys(wanted, len(rows), "index") if string_keys else None
+            if keys is not None:
+                given = ids_of_keys(keys)
+            elif wanted is None:
+                given = following_ids(self._next_id, len(rows))
+            else:
+                given = as_new_ids(wanted, len(rows))
+            if len(rows) == 0:
+                return
+            # Published before the entries: a search that finds them finds their payload.
+            before = self._payload
+            self._payload = before.inserted(given, table, keys, self._core.ids(), replace)
+            try:
+                self._insert_rows(given, rows, progress, replace)
+            except BaseException:
+                self._payload = before
+                raise
+
+    def _insert_rows(
+        self,
+        given: Int64Array,
+        rows: Float32Array,
+        progress: ProgressCallback | None,
+        replace: bool,
+    ) -> None:
+        with self._write_lock:
+            core = self._core
+            if core.attached:  # the entries of a file never change
+                core = self._make_like_core()
+                fill(core, *self._entries())
+            fresh = self._settings.needs_fit and core.encoding() is None and len(core) == 0
+            if fresh or replace:  # before anything is computed from them
+                self._settings.make_core().check(rows, given)
+            if fresh:
+                core = self._make_fitted_core(rows)
+            removed = core.removed
+            fill(core, given, rows, replace=replace, progress=progress)
+            if fresh:
+                self._fitted_on = len(rows)
+            self._core = core
+            self._removals += core.removed != removed
+            self._next_id = next_id_after(self._next_id, given)
+            self._tidy_up()
+
+    def delete(self, ids: npt.ArrayLike | Sequence[str], *, ignore_missing: bool = False) -> None:
+        """Delete entries, all at once; ids that come without are never given out again.
+
+        Their memory is used again when half of the entries are deleted, or by :meth:`optimize`.
+
+        Raises
+        ------
+        KeyError
+            Naming the first id that is not in the index, unless ``ignore_missing``; nothing is
+            deleted.
+
+        Examples
+        --------
+        >>> import hiernorm
+        >>> index = hiernorm.Index(dim=2)
+        >>> index.add([[1, 0], [0, 1], [1, 1]])
+        >>> index.delete([1])
+        >>> len(index), 1 in index, index.ids.tolist()
+        (2, False, [0, 2])
+        """
+        with self._write_lock:
+            wanted = self._payload.ids_of(ids, ignore_missing=ignore_missing)
+            found = self._core.find(wanted)
+            if not found.all() and not ignore_missing:
+                raise KeyError(f"id {wanted[int(np.argmin(found))]} is not in the index")
+            self._removals += self._core.remove(wanted) > 0
+            self._payload = self._payload.removed(wanted)
+            self._tidy_up()
+
+    def _tidy_up(self) -> None:
+        """After a change: fit again what has outgrown its fit, forget what was deleted."""
+        core = self._core
+        if len(core) == 0:
+            self._core, self._fitted_on = self._settings.make_core(), 0
+            return
+        ungrouped = core.ungrouped if self._settings.groups else 0
+        due = self._settings.needs_fit and is_due(self._fitted_on, len(core), ungrouped)
+        if due or core.removed > max(SETTLED, len(core)):
+            self.optimize()
+
+    def _make_fitted_core(self, rows: Float32Array) -> _core.Index:
+        """An empty native index for ``rows``: with an encoding, or flat where none would help."""
+        settings = self._settings
+        if settings.plans:
+            encoding = plan_encoding(rows, settings.metric)
+        else:
+            encoding = choose_encoding(
+                rows, settings.major, rotate=settings.rotates, metric=settings.metric
+            )
+        if encoding is None:
+            return settings.make_core("flat")
+        core = settings.make_core()
+        core.set_encoding(encoding)
+        return core
+
+    def _make_like_core(self) -> _core.Index:
+        """An empty native index with the engine and the encoding of this one."""
+        encoding = self._core.encoding()
+        is_flat = self._settings.needs_fit and encoding is None
+        core = self._settings.make_core("flat" if is_flat else None)
+        if encoding is not None:
+            core.set_encoding(encoding)
+        return core
+
+    def optimize(self) -> None:
+        """Fit the encoding again, on all entries: rotation, steps of the codes, cells.
+
+        Entries that were added a few at a time are in no cell until then, and deleted ones keep
+        their memory. The index calls this method automatically when they outnumber the others.
+
+        Answers never change, only speed. It needs the memory of a second index while it runs;
+        searches continue meanwhile.
+        """
+        with self._write_lock:
+            if len(self._core) == 0 or not (self._settings.needs_fit or self._core.removed):
+                return
+            core = self._settings.make_core()
+            ids, rows = self._entries()
+            if self._settings.needs_fit:
+                core = self._make_fitted_core(rows)
+            fill(core, ids, rows)
+            self._core, self._fitted_on = core, len(core)
+
+    def _sibling(self: Changed) -> Changed:
+        """An empty index with the same parameters and the same encoding, if there is one.
+
+        This saves the fitting for entries of the same kind; answers never depend on it.
+        """
+        other = type(self).__new__(type(self))
+        other._settings = self._settings
+        other._payload = MemoryPayload(self._payload.string_keys)
+        other._prepare()
+        if self._core.encoding() is not None:
+            other._core = self._make_like_core()
+            other._fitted_on = self._fitted_on
+        return other
+
+    sibling = renamed_attribute("sibling", "_sibling")
+
+    def _entries(self, count: int | None = None) -> tuple[Int64Array, Float32Array]:
+        """Ids and rows of the first ``count`` entries in order of insertion."""
+        core = self._core
+        return core.entries(0, len(core) if count is None else count)
+
+    def __getstate__(self) -> dict[str, Any]:
+        with self._write_lock:
+            ids, rows = self._entries()
+            encoding = self._core.encoding()
+            return {
+                "settings": self._settings,
+                "ids": ids,
+                "rows": rows,
+                "fit": None if encoding is None else (encoding.state(), encoding.rotation()),
+                "fitted_on": self._fitted_on,
+                "next_id": self._next_id,
+                "payload": self._payload,
+            }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._settings = state["settings"]
+        self._payload = state.get("payload", MemoryPayload(string_keys=False))
+        self._prepare()
+        if state["fit"] is None and self._settings.needs_fit and len(state["ids"]):
+            self._core = self._settings.make_core("flat")
+        if state["fit"] is not None:
+            self._core.set_encoding(_core.Encoding.restore(self._settings.dim, *state["fit"]))
+        if len(state["ids"]):
+            fill(self._core, state["ids"], state["rows"])
+        self._fitted_on = state["fitted_on"]
+        self._next_id = state["next_id"]

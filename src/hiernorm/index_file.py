@@ -1,0 +1,165 @@
+"""An index in one file: a segment of a database, with the parameters of the index in its header.
+
+The file is written whole or not at all. It is mapped when it is read: a search reads the pages that
+it needs. What is checked when a file is opened: the layout, the parameters, ids and all that is
+small, against their digests. Rows and codes are checked on request, because that reads them all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hiernorm import _core, _files
+from hiernorm.array_types import Float32Array, Int64Array
+from hiernorm.settings import IndexSettings
+from hiernorm.storage.encoding import write_segment
+from hiernorm.storage.errors import DamagedError, FormatVersionError
+from hiernorm.storage.manifest import FileRecord, Parameters
+from hiernorm.storage.segment import Segment
+from hiernorm.storage.tensors import TensorFile
+
+FORMAT = "hiernorm index"
+VERSION = 1
+LARGE = ("rows", "major_codes", "minor_codes", "cone")
+"""Tensors whose names begin so are not read when a file is opened."""
+
+
+@dataclass(frozen=True)
+class SavedIndex:
+    """What a file holds.
+
+    Attributes
+    ----------
+    core
+        The native index over the mapped file; None if the engine needs its own copy, or the
+        entries are too few for codes.
+    ids, rows
+        ``(n,)`` and ``(n, d)``, mapped.
+    """
+
+    settings: IndexSettings
+    next_id: int
+    fitted_on: int
+    core: _core.Index | None
+    ids: Int64Array
+    rows: Float32Array
+
+
+def save_index(
+    path: Path,
+    settings: IndexSettings,
+    core: _core.Index,
+    entries: tuple[Int64Array, Float32Array],
+    next_id: int,
+    fitted_on: int,
+) -> None:
+    """Write an index that is not empty to ``path``, replacing what is there."""
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"{path.parent} is no folder: make it before you save an index")
+    ids, rows = entries
+    encoding = core.encoding() if settings.engine == "cascade" else None
+    members = {
+        "format": FORMAT,
+        "version": VERSION,
+        "major": settings.major,
+        "alpha": settings.alpha,
+        "engine": settings.engine,
+        "cells": settings.cells,
+        "flat": settings.needs_fit and core.encoding() is None,
+        "next_id": next_id,
+        "fitted_on": fitted_on,
+    }
+
+    def describe(segment: dict[str, Any]) -> dict[str, str]:
+        members["sha256"] = _digest(members, segment)
+        return {"index": json.dumps(members, sort_keys=True)}
+
+    with _files.replacing(path) as fresh:
+        write_segment(fresh, settings, ids, rows, encoding=encoding, describe=describe)
+
+
+def load_index(path: Path, *, check: bool) -> SavedIndex:
+    """Map a file that :func:`save_index` has written; with ``check``, read and check all of it.
+
+    Raises
+    ------
+    DamagedError
+        The file is not what was written, or no saved index.
+    FormatVersionError
+        A newer hiernorm has written it.
+    """
+    if path.is_dir():
+        raise IsADirectoryError(
+            f"{path} is a folder; an index is saved to one file. Database.open opens a database"
+        )
+    file = TensorFile(path)
+    members, description = _members(file)
+    try:
+        settings = IndexSettings(
+            description["dim"],
+            members["major"],
+            members["alpha"],
+            description["metric"],
+            members["engine"],
+            members["cells"],
+            threads=None,
+        )
+        parameters = Parameters(settings.dim, None, None, settings.metric)
+        next_id, fitted_on, flat = members["next_id"], members["fitted_on"], members["flat"]
+    except (KeyError, TypeError, ValueError) as error:
+        raise DamagedError(f"{path} has parameters of no index: {error}") from None
+    record = FileRecord(path.name, file.size, file.header.digest)
+    segment = Segment(path.parent, record, parameters, settings.make_core())
+    _check_tensors(segment.file, everything=check)
+    core = _map_core(segment, settings, flat)
+    return SavedIndex(settings, next_id, fitted_on, core, segment.ids, segment.rows)
+
+
+def _digest(members: dict[str, Any], segment: dict[str, Any]) -> str:
+    rest = {name: value for name, value in members.items() if name != "sha256"}
+    return hashlib.sha256(json.dumps([rest, segment], sort_keys=True).encode()).hexdigest()
+
+
+def _members(file: TensorFile) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The parameters of the index and the description of the segment, as they were written."""
+    try:
+        members = json.loads(file.header.metadata["index"])
+        description = json.loads(file.header.metadata["hiernorm"])
+        known = members["format"] == FORMAT
+    except (KeyError, TypeError, ValueError, RecursionError):
+        known = False
+    if not known:
+        raise DamagedError(f"{file.path} is no saved index: Index.save writes one")
+    if members.get("version") != VERSION:
+        raise FormatVersionError(
+            f"{file.path} has index version {members.get('version')!r}, this hiernorm reads "
+            f"version {VERSION}"
+        )
+    if members.get("sha256") != _digest(members, description):
+        raise DamagedError(f"{file.path} has parameters that are not those that were written")
+    return members, description
+
+
+def _check_tensors(file: TensorFile, *, everything: bool) -> None:
+    digests = file.recorded_digests()
+    for name in file.header.tensors:
+        if (everything or not name.startswith(LARGE)) and digests.get(name) != file.digest_of(name):
+            raise DamagedError(f"{file.path}: {name!r} is not what was written; save it again")
+
+
+def _map_core(segment: Segment, settings: IndexSettings, flat: bool) -> _core.Index | None:
+    encoding, tensors = segment.parts()
+    if settings.engine == "paper" or (settings.needs_fit and encoding is None and not flat):
+        return None
+    core = settings.make_core("flat" if flat else None)
+    try:
+        if encoding is not None:
+            core.set_encoding(encoding)
+        _core.attach(core, tensors, len(segment))
+    except (ValueError, RuntimeError) as error:
+        raise DamagedError(f"{segment.file.path}: {error}") from None
+    return core

@@ -1,0 +1,117 @@
+"""The fit of an encoding: one BLAS thread, the same bits for any number, a sample."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+import hiernorm
+from hiernorm import fitting, threads
+from support import expected_hits, random_rows
+
+
+@pytest.fixture
+def controls() -> tuple[threads.Control, ...]:
+    found = threads._blas_controls()
+    if not found:
+        pytest.skip("NumPy has no OpenBLAS here")
+    return found
+
+
+def test_a_fit_has_one_blas_thread_and_leaves_the_setting(
+    controls: tuple[threads.Control, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[int] = []
+    fit = fitting.fit_rotation
+
+    def watch(sample: np.ndarray) -> object:
+        seen.extend(get() for get, _ in controls)
+        return fit(sample)
+
+    monkeypatch.setattr(fitting, "fit_rotation", watch)
+    before = [get() for get, _ in controls]
+    try:
+        for _, set_threads in controls:
+            set_threads(2)
+        hiernorm.Index(8).add(random_rows(100, 8))
+        assert set(seen) == {1}
+        assert {get() for get, _ in controls} == {2}
+    finally:
+        for (_, set_threads), count in zip(controls, before, strict=True):
+            set_threads(count)
+
+
+def test_fits_at_the_same_time_restore_the_setting_once(
+    controls: tuple[threads.Control, ...],
+) -> None:
+    before = [get() for get, _ in controls]
+    inside, leave = threading.Event(), threading.Event()
+
+    def fit() -> None:
+        with threads.one_blas_thread():
+            inside.set()
+            leave.wait()
+
+    other = threading.Thread(target=fit)
+    other.start()
+    inside.wait()
+    with threads.one_blas_thread():
+        pass
+    assert {get() for get, _ in controls} == {1}  # the other fit is still at work
+    leave.set()
+    other.join()
+    assert [get() for get, _ in controls] == before
+
+
+SCRIPT = """
+import hashlib, numpy as np
+from hiernorm.fitting import choose_encoding
+x = np.random.default_rng(0).standard_normal((3000, 200)).astype(np.float32)
+encoding = choose_encoding(x, None, rotate=True, metric="l2")
+print(hashlib.sha256(encoding.rotation().tobytes()).hexdigest(), encoding.state())
+"""
+
+
+def test_the_bits_of_a_fit_do_not_depend_on_the_number_of_threads(tmp_path: Path) -> None:
+    folder = str(Path(hiernorm.__file__).parent.parent)
+    outputs = {
+        subprocess.run(
+            [sys.executable, "-c", SCRIPT],
+            env={"OPENBLAS_NUM_THREADS": count, "PYTHONPATH": folder},
+            check=True,
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+        ).stdout
+        for count in ("1", "2", "3")
+    }
+    assert len(outputs) == 1
+    assert len(outputs.pop().split()[0]) == len(hashlib.sha256().hexdigest())
+
+
+def test_a_fit_to_a_sample_is_exact_on_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fitting, "SAMPLE_VALUES", 32 * 100)
+    x = random_rows(4000, 32) * np.float32(0.8) ** np.arange(32, dtype=np.float32)
+    x[2001] *= 50  # no row of the sample is as long
+    rows_seen: list[int] = []
+    fit = fitting.fit_rotation
+
+    def watch(sample: np.ndarray) -> object:
+        rows_seen.append(len(sample))
+        return fit(sample)
+
+    monkeypatch.setattr(fitting, "fit_rotation", watch)
+    index = hiernorm.Index(32, metric="l2")
+    index.add(x)
+    assert max(rows_seen) == 100
+    ids, scores = expected_hits(x[1995:2005], x, 5, "l2")
+    hits = index.search(x[1995:2005], 5)
+    assert_array_equal(hits.ids, ids)
+    assert_array_equal(hits.scores, scores)
