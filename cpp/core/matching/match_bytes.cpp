@@ -10,7 +10,7 @@
 
 namespace hiernorm {
 
-void Contest::enter(std::int32_t product, std::int64_t other) {
+void Contest::enter(std::int32_t product, std::int64_t other, const MatchRule& rule) {
     if (product > best) {
         second = best;
         best = product;
@@ -21,6 +21,7 @@ void Contest::enter(std::int32_t product, std::int64_t other) {
     } else {
         second = std::max(second, product);
     }
+    set_cut(rule);
 }
 
 // What either side left out is at most its own best, or its own limit: both at most those of the
@@ -40,17 +41,17 @@ bool Contest::is_won(const MatchRule& rule) const {
 // A contest that would be won as it stands changes by a product above the limit, or by one that
 // reaches the best. A lost one changes only by a larger best: its second best is then the former
 // best, which is at least every product that was left out.
-std::int32_t Contest::cut(const MatchRule& rule) const {
+void Contest::set_cut(const MatchRule& rule) {
     const std::int32_t winner = std::max(best, rule.least);
     const std::int32_t limit = rule.limit(winner);
-    if (second <= limit) return std::min(limit + 1, winner);
-    return std::max(best + 1, rule.least);
+    cut = second <= limit ? std::min(limit + 1, winner) : std::max(best + 1, rule.least);
 }
 
 namespace {
 
 constexpr std::size_t kRowTile = 64;
 constexpr std::size_t kBlockTile = 16;  // 16 KiB of codes, which stay in the first cache
+constexpr std::size_t kFirstBlocks = 2;  // few: all contests are open, and nearly all pairs enter
 constexpr std::int32_t kNever = std::numeric_limits<std::int32_t>::max();
 
 // The pass over some rows of `a` and all of `b`.
@@ -63,7 +64,7 @@ class Pass {
           kernels_(match_kernels()),
           unit_(std::int32_t{1} << (a.shift() + b.shift())),
           rows_(rows),
-          columns_(rule.cross_check ? b.size() : 0),
+          columns_(rule.cross_check ? b.size() : 0, Contest(rule)),
           row_cuts_{},
           column_cuts_(b.blocks() * kScanBlock, kNever),
           survivors_(kScanRows * kBlockTile * kScanBlock) {
@@ -73,8 +74,9 @@ class Pass {
     void run(std::size_t first, std::size_t last) {
         for (std::size_t tile = first; tile < last; tile += kRowTile) {
             const std::size_t end = std::min(tile + kRowTile, last);
-            for (std::size_t block = 0; block < b_.blocks(); block += kBlockTile) {
-                const std::size_t count = std::min(kBlockTile, b_.blocks() - block);
+            std::size_t count = 0;
+            for (std::size_t block = 0; block < b_.blocks(); block += count) {
+                count = std::min(block == 0 ? kFirstBlocks : kBlockTile, b_.blocks() - block);
                 for (std::size_t row = tile; row < end; row += kScanRows) {
                     scan(row, std::min(row + kScanRows, end), block, count);
                 }
@@ -94,12 +96,12 @@ class Pass {
     }
     void cut_column(std::size_t column) {
         column_cuts_[column] =
-            score_cut(columns_[column].cut(rule_), b_.slack(column), a_.largest_slack());
+            score_cut(columns_[column].cut, b_.slack(column), a_.largest_slack());
     }
 
     void cut_row(std::size_t row) {
         row_cuts_[row % kScanRows] =
-            score_cut(rows_[row].cut(rule_), a_.slack(row), b_.largest_slack());
+            score_cut(rows_[row].cut, a_.slack(row), b_.largest_slack());
     }
 
     void scan(std::size_t first, std::size_t last, std::size_t block, std::size_t count) {
@@ -140,10 +142,12 @@ class Pass {
         if (survivor.score <= std::min(row_cuts_[survivor.row], column_cuts_[column])) return;
         const std::int32_t product = kernels_.dot_u8(a_.row(row), b_.row(column), a_.row_bytes());
         ++products_;
-        rows_[row].enter(product, static_cast<std::int64_t>(column));
-        cut_row(row);
-        if (rule_.cross_check) {
-            columns_[column].enter(product, static_cast<std::int64_t>(row));
+        if (product >= rows_[row].cut) {
+            rows_[row].enter(product, static_cast<std::int64_t>(column), rule_);
+            cut_row(row);
+        }
+        if (rule_.cross_check && product >= columns_[column].cut) {
+            columns_[column].enter(product, static_cast<std::int64_t>(row), rule_);
             cut_column(column);
         }
     }
@@ -174,8 +178,8 @@ ByteMatches match_bytes(const ByteSet& a, const ByteSet& b, const MatchRule& rul
     // Whole tiles for each thread.
     const std::size_t tiles = (a.size() + kRowTile - 1) / kRowTile;
     const std::size_t parts = std::clamp<std::size_t>(threads, 1, tiles);
-    std::vector<Contest> rows(a.size());
-    std::vector<Contest> columns(rule.cross_check ? b.size() : 0);
+    std::vector<Contest> rows(a.size(), Contest(rule));
+    std::vector<Contest> columns(rule.cross_check ? b.size() : 0, Contest(rule));
     std::vector<std::vector<Contest>> of_parts(parts);
     std::vector<std::uint64_t> products(parts);
     run_tasks(parts, threads, [&](std::size_t part) {

@@ -33,12 +33,14 @@ struct Contest {
     std::int32_t second = 0;
     std::int64_t at = -1;  // the first of those with the best product
 
-    void enter(std::int32_t product, std::int64_t other);
+    std::int32_t cut = 0;  // products below it change nothing
+
+    explicit Contest(const MatchRule& rule) { set_cut(rule); }
+    void enter(std::int32_t product, std::int64_t other, const MatchRule& rule);
     // Joins the contest of the same vector with others.
     void join(const Contest& other);
     bool is_won(const MatchRule& rule) const;
-    // Products below the cut change nothing.
-    std::int32_t cut(const MatchRule& rule) const;
+    void set_cut(const MatchRule& rule);
 };
 
 struct ByteMatches {
