@@ -34,7 +34,7 @@ def verify_pairs(path: Path | str, pairs: Iterable[Pair] | None = None) -> int:
     with ColmapDatabase(path) as database:
         images = database.images()
     wanted = exhaustive_pairs(images) if pairs is None else pairs
-    with tempfile.TemporaryDirectory() as folder, _quiet(pycolmap):
+    with tempfile.TemporaryDirectory() as folder, quiet_colmap(pycolmap):
         file = Path(folder) / "pairs.txt"
         write_pairs(file, wanted, images)
         options = pycolmap.TwoViewGeometryOptions()
@@ -69,7 +69,7 @@ def map_database(
         options = pycolmap.IncrementalPipelineOptions()
         options.random_seed = SEED
     Path(out).mkdir(parents=True, exist_ok=True)
-    with _quiet(pycolmap):
+    with quiet_colmap(pycolmap):
         models = pycolmap.incremental_mapping(str(path), str(photos), str(out), options=options)
     return sorted(models.values(), key=lambda model: -model.num_reg_images())
 
@@ -80,7 +80,7 @@ def import_pycolmap() -> Any:
 
 
 @contextmanager
-def _quiet(pycolmap: Any) -> Iterator[None]:
+def quiet_colmap(pycolmap: Any) -> Iterator[None]:
     """Only errors of COLMAP are printed."""
     before = pycolmap.logging.minloglevel
     pycolmap.logging.minloglevel = int(pycolmap.logging.ERROR)
