@@ -9,6 +9,7 @@ import click
 import hiernorm
 from hiernorm.cli import database
 from hiernorm.cli.cluster import cluster
+from hiernorm.cli.colmap import colmap
 from hiernorm.cli.completion import completion
 from hiernorm.cli.data import data
 from hiernorm.cli.demo import demo
@@ -18,6 +19,7 @@ from hiernorm.cli.explore import explore
 from hiernorm.cli.info import info
 from hiernorm.cli.locate import locate_command
 from hiernorm.cli.match import match
+from hiernorm.cli.reconstruct import reconstruct
 from hiernorm.cli.train import train
 from hiernorm.storage.errors import (
     DamagedError,
@@ -97,6 +99,8 @@ for command in (
     match,
     locate_command,
     explore,
+    colmap,
+    reconstruct,
     info,
     demo,
     data,

@@ -78,7 +78,7 @@ class SparseModel:
         return np.concatenate((sides, rim), axis=1)
 
 
-def draw_model(model: SparseModel, *, turn: float = 35.0, tilt: float = 25.0) -> UInt8Array:
+def draw_model(model: SparseModel, *, turn: float = 10.0, tilt: float = 35.0) -> UInt8Array:
     """Draw points and cameras, ``(SIDE, SIDE, 3)`` uint8, blue first as OpenCV has it.
 
     Parameters
