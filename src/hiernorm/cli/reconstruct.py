@@ -23,9 +23,7 @@ from hiernorm.extras import check_extra
     help="Folder of the result: database.db, sparse/0, model.png, model.html.",
 )
 @MODEL
-@click.option(
-    "--keypoints", default=4096, show_default=True, help="Maximum keypoints per photo."
-)
+@click.option("--keypoints", default=4096, show_default=True, help="Maximum keypoints per photo.")
 @LONGEST_SIDE
 @click.option(
     "--retrieve",

@@ -81,6 +81,8 @@ def _render(paintings: list[UInt8Array], centre: Float64Array) -> UInt8Array:
         to_photo = intrinsics @ rotation @ plane @ np.diag([1 / TEXTURE, 1 / TEXTURE, 1.0])
         options = {"dsize": (WIDTH, HEIGHT), "flags": cv2.INTER_LINEAR}
         warped = cv2.warpPerspective(painting, to_photo, **options)
-        covered = cv2.warpPerspective(np.full((TEXTURE, TEXTURE), 255, np.uint8), to_photo, **options)
+        covered = cv2.warpPerspective(
+            np.full((TEXTURE, TEXTURE), 255, np.uint8), to_photo, **options
+        )
         photo[covered > 127] = warped[covered > 127]
     return photo

@@ -65,12 +65,16 @@ class SparseModel:
         spread = np.abs(np.concatenate((self.points, self.centres)) - middle)
         size = float(np.percentile(spread.max(axis=1), 95)) if len(spread) else 1.0
         view = _mean_rotation(self.rotations)
-        points, centres = (((p - middle) / (size or 1.0)) @ view.T for p in (self.points, self.centres))
+        points, centres = (
+            ((p - middle) / (size or 1.0)) @ view.T for p in (self.points, self.centres)
+        )
         return SparseModel(points, self.colours, centres, self.rotations @ view.T, self.names)
 
     def frusta(self, depth: float = 0.12) -> Float64Array:
         """Lines ``(m, 8, 2, 3)`` of a pyramid for each camera."""
-        corners = depth * np.array([[-0.6, -0.45, 1], [0.6, -0.45, 1], [0.6, 0.45, 1], [-0.6, 0.45, 1]])
+        corners = depth * np.array(
+            [[-0.6, -0.45, 1], [0.6, -0.45, 1], [0.6, 0.45, 1], [-0.6, 0.45, 1]]
+        )
         placed = self.centres[:, np.newaxis] + np.einsum("mji,cj->mci", self.rotations, corners)
         tips = np.repeat(self.centres[:, np.newaxis], 4, axis=1)
         sides = np.stack((tips, placed), axis=2)
@@ -104,8 +108,10 @@ def draw_model(model: SparseModel, *, turn: float = 10.0, tilt: float = 35.0) ->
     if len(everything) == 0:
         return canvas
     low, high = np.percentile(everything, (1, 99), axis=0)
-    low, high = (np.minimum(low, lines.reshape(-1, 3)[:, :2].min(axis=0, initial=np.inf)),
-                 np.maximum(high, lines.reshape(-1, 3)[:, :2].max(axis=0, initial=-np.inf)))
+    low, high = (
+        np.minimum(low, lines.reshape(-1, 3)[:, :2].min(axis=0, initial=np.inf)),
+        np.maximum(high, lines.reshape(-1, 3)[:, :2].max(axis=0, initial=-np.inf)),
+    )
     scale = 0.9 * SIDE / max(float((high - low).max()), 1e-9)
 
     def place(xyz: Float64Array) -> Float64Array:

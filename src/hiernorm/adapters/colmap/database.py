@@ -125,7 +125,9 @@ class ColmapDatabase:
                 "SELECT images.image_id, name, rows FROM images "
                 "LEFT JOIN descriptors USING (image_id) ORDER BY image_id"
             ).fetchall()
-        return [StoredImage(int(i), str(name), None if n is None else int(n)) for i, name, n in rows]
+        return [
+            StoredImage(int(i), str(name), None if n is None else int(n)) for i, name, n in rows
+        ]
 
     def descriptor_type(self, image_id: int) -> DescriptorType:
         """The type of an image's descriptors; SIFT where the database has no types yet."""
@@ -278,7 +280,9 @@ class ColmapDatabase:
         if row is None:
             name = self._name(image_id)
             raise KeyError(
-                _no_descriptors(name) if table == "descriptors" else f"image {name!r} has no {table}"
+                _no_descriptors(name)
+                if table == "descriptors"
+                else f"image {name!r} has no {table}"
             )
         return self._array(f"{table} of image {self._name(image_id)!r}", dtype, *row)
 

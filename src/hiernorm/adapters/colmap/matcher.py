@@ -119,9 +119,7 @@ def match_database(
             # After Ctrl-C too: what is matched is kept.
             if unwritten:
                 database.write_matches(unwritten)
-    return MatchingReport(
-        len(todo), len(wanted) - len(todo), total, time.perf_counter() - start
-    )
+    return MatchingReport(len(todo), len(wanted) - len(todo), total, time.perf_counter() - start)
 
 
 def common_type(database: ColmapDatabase, pairs: Sequence[Pair]) -> DescriptorType:

@@ -17,8 +17,8 @@ HEIGHT = 640
 GAP = 8
 HEAD = 64
 LINES = 400
-"""Maximum number of lines of each kind, spread evenly."""
-COLOURS = {"both": (190, 190, 190), "missed": (40, 160, 40), "added": (40, 40, 220)}
+"""Maximum number of matches of each kind that are drawn, spread evenly."""
+COLOURS = {"both": (150, 150, 150), "missed": (40, 160, 40), "added": (40, 40, 220)}
 """Blue, green, red."""
 
 
@@ -51,7 +51,9 @@ def write_comparison(
 def draw_comparison(
     pair: PairComparison, pictures: list[UInt8Array], points: list[Float64Array]
 ) -> UInt8Array:
-    """Draw two pictures side by side with three kinds of lines, (height, width, 3) uint8.
+    """Draw two pictures side by side, (height, width, 3) uint8.
+
+    Matches that both have are grey dots, missed ones green lines, added ones red lines.
 
     Parameters
     ----------
@@ -82,7 +84,11 @@ def draw_comparison(
                 tuple(int(v) for v in np.rint(at[row] * factor + offset))
                 for at, row, factor, offset in zip(points, match, factors, offsets, strict=True)
             ]
-            cv2.line(canvas, *ends, colour, 1, cv2.LINE_AA)
+            if kind == "both":  # lines of all would hide the photos
+                for end in ends:
+                    cv2.circle(canvas, end, 2, colour, -1, cv2.LINE_AA)
+            else:
+                cv2.line(canvas, *ends, colour, 1, cv2.LINE_AA)
     words = [
         (f"{' and '.join(pair.names)}: {pair.exact} exact matches", (12, 24), (30, 30, 30)),
         (f"{len(pair.both)} found by both", (12, 50), (120, 120, 120)),
