@@ -159,7 +159,7 @@ def _rule(max_ratio: float, max_distance: float) -> tuple[npt.NDArray[np.int32],
 
 
 def _encode(rows: UInt8Array, rotation: Float64Array) -> tuple[npt.NDArray[np.int16], int]:
-    """Codes ``(n, CODE_SLOTS)`` and their shift: ``cpp/core/matching/byte_set.hpp`` has the proof."""
+    """Codes ``(n, CODE_SLOTS)`` and their shift; ``byte_set.hpp`` proves what they bound."""
     codes = np.zeros((len(rows), _core.CODE_SLOTS), np.int16)
     lengths = np.einsum("ij,ij->i", rows, rows, dtype=np.int64)
     longest = float(np.sqrt(lengths.max())) + 1 if len(rows) else 1.0

@@ -93,14 +93,14 @@ def test_the_database_equals_what_colmap_writes(features, tmp_path):
 
 
 def test_matching_goes_on_where_it_was_interrupted(database):
-    class Stop(Exception):
+    class StopError(Exception):
         pass
 
     def stop(done, total):
         if done == 2:
-            raise Stop
+            raise StopError
 
-    with pytest.raises(Stop):
+    with pytest.raises(StopError):
         match_database(database, threads=1, progress=stop)
     again = match_database(database, threads=1)
     assert (again.matched, again.kept) == (4, 2)

@@ -117,7 +117,7 @@ def test_a_full_disk_keeps_what_was_written(database):
 
 def test_missing_descriptors_are_named_and_other_pairs_can_be_matched(database):
     change(database, "DELETE FROM descriptors WHERE image_id = 2")
-    with pytest.raises(KeyError, match="image '01.png' has no descriptors"):
+    with pytest.raises(KeyError, match=r"image '01.png' has no descriptors"):
         match_database(database)
     assert match_database(database, [(1, 3), (1, 4)]).matched == 2
 
@@ -136,7 +136,7 @@ def test_an_unknown_type_is_named(database):
 
 def test_cut_descriptors_are_damage(database):
     change(database, "UPDATE descriptors SET rows = rows + 1 WHERE image_id = 1")
-    with pytest.raises(DamagedError, match="descriptors of image '00.png' should take"):
+    with pytest.raises(DamagedError, match=r"descriptors of image '00.png' should take"):
         match_database(database)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
@@ -65,6 +65,7 @@ def test_every_option_is_as_specified(max_ratio, max_distance, cross_check):
     )
 
 
+@settings(max_examples=15)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 70), st.integers(1, 70), st.integers(1, 140))
 def test_vectors_that_are_no_descriptors_are_matched_as_specified(seed, n, m, dim):
     rng = np.random.default_rng(seed)
@@ -73,7 +74,8 @@ def test_vectors_that_are_no_descriptors_are_matched_as_specified(seed, n, m, di
     for name in hiernorm.available_isas():
         before = hiernorm.isa()
         _core.use_isa(name)
-        assert_as_specified(a, b, max_ratio=float(rng.uniform(0.5, 1.2)), max_distance=1.6)
+        ratio, distance = float(rng.uniform(0.5, 1.2)), float(rng.choice([0.4, 1.1, 1.6]))
+        assert_as_specified(a, b, max_ratio=ratio, max_distance=distance)
         _core.use_isa(before)
 
 
@@ -85,10 +87,12 @@ def test_any_rotation_gives_the_same_matches():
 
 
 def test_most_products_are_not_computed():
-    a, b = views(np.random.default_rng(7), 2000, 2000)
+    rng = np.random.default_rng(7)
+    few = sift_like(rng, 40).astype(np.float64)
+    a, b = (np.rint(rng.dirichlet(np.full(40, 0.1), 2000) @ few).astype(np.uint8) for _ in "ab")
     rotation = ByteRotation(a)
     found = match_bytes(ByteDescriptors(a, rotation), ByteDescriptors(b, rotation))
-    assert found.products < 0.5 * len(a) * len(b)
+    assert found.products < 0.2 * len(a) * len(b)
 
 
 def test_memory_grows_with_the_vectors_not_with_their_pairs():

@@ -44,7 +44,7 @@ bool Contest::is_won(const MatchRule& rule) const {
 void Contest::set_cut(const MatchRule& rule) {
     const std::int32_t winner = std::max(best, rule.least);
     const std::int32_t limit = rule.limit(winner);
-    cut = second <= limit ? std::min(limit + 1, winner) : std::max(best + 1, rule.least);
+    cut = second <= limit ? std::min(limit + 1, winner) : best + 1;
 }
 
 namespace {

@@ -1,7 +1,7 @@
 """hloc with exact matches: its feature and match files, and a matcher of its shape.
 
-hloc stores the descriptors of a photo as ``(D, N)`` in ``features.h5``, and of a pair the row of the
-second photo that each keypoint of the first one matches, or -1, in ``matches.h5``.
+hloc stores the descriptors of a photo as ``(D, N)`` in ``features.h5``. In ``matches.h5`` it stores,
+for each keypoint of the first photo of a pair, the keypoint of the second that matches, or -1.
 
 >>> import numpy as np
 >>> from hiernorm.adapters.hloc import NearestNeighbor

@@ -130,7 +130,7 @@ def match(
     echo_facts(facts, as_json)
     if report.kept and not as_json:
         click.echo(
-            f"{report.kept:,} pairs had matches, which were kept. Use --replace to match them again.",
+            f"{report.kept:,} pairs had matches and were kept; --replace matches them again.",
             err=True,
         )
 

@@ -198,7 +198,7 @@ class ColmapDatabase:
                 blob = data.tobytes() if len(data) else None
                 key = pair_id(pair)
                 self.connection.execute(
-                    "INSERT OR REPLACE INTO matches (pair_id, rows, cols, data) VALUES (?, ?, 2, ?)",
+                    "REPLACE INTO matches (pair_id, rows, cols, data) VALUES (?, ?, 2, ?)",
                     (key, len(data), blob),
                 )
                 self.connection.execute("DELETE FROM two_view_geometries WHERE pair_id = ?", (key,))

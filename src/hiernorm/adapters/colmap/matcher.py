@@ -242,7 +242,8 @@ def match_pair(
             threads=threads,
         ).pairs
     else:
-        assert isinstance(first, DescriptorSet) and isinstance(second, DescriptorSet)
+        assert isinstance(first, DescriptorSet)
+        assert isinstance(second, DescriptorSet)
         found = match_by_angle(first, second, options, threads)
     return found if len(found) >= options.min_num_inliers else found[:0]
 

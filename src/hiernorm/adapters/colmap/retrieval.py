@@ -81,7 +81,7 @@ def _spread(rows: Float32Array, count: int) -> Float32Array:
 
 
 def _most_voted(photos: Int64Array, count: int) -> Int64Array:
-    """Numbers of the photos that have votes, by votes; ``photos`` ``(m, k)`` is who is voted for."""
+    """Numbers of the photos that have votes, by votes; ``photos`` ``(m, k)`` are the votes."""
     voters = np.repeat(np.arange(len(photos)), photos.shape[1])
     once = np.unique(np.column_stack((voters, photos.ravel())), axis=0)
     votes = np.bincount(once[:, 1], minlength=count)
