@@ -1,6 +1,6 @@
 """hloc with exact matches: its feature and match files, and a matcher of its shape.
 
-hloc stores the descriptors of a photo as ``(D, N)`` in ``features.h5``. In ``matches.h5`` it stores,
+hloc keeps the descriptors of a photo as ``(D, N)`` in ``features.h5``. In ``matches.h5`` it keeps,
 for each keypoint of the first photo of a pair, the keypoint of the second that matches, or -1.
 
 >>> import numpy as np

@@ -162,7 +162,7 @@ def _describe(
                 if image is None:
                     raise ValueError(f"{photos / name} is no picture that COLMAP can read")
                 if not opened.exists_descriptors(image.image_id):
-                    features = describe_grey(_read_as_stored(photos / name), settings, model)
+                    features = describe_grey(read_as_stored(photos / name), settings, model)
                     _write_features(pycolmap, opened, image.image_id, features)
                 report("describe", done, len(names))
 
@@ -184,7 +184,7 @@ def _write_features(pycolmap: Any, opened: Any, image_id: int, features: PhotoFe
         opened.write_descriptors(image_id, stored)
 
 
-def _read_as_stored(file: Path) -> UInt8Array:
+def read_as_stored(file: Path) -> UInt8Array:
     """Grey values as they are stored, not turned as EXIF says: COLMAP reads them so."""
     cv2 = import_extra("cv2", "vision")
     flags = cv2.IMREAD_GRAYSCALE | cv2.IMREAD_IGNORE_ORIENTATION

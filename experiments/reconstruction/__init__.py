@@ -1,0 +1,1 @@
+"""Is a reconstruction better when no match is missed, and what do exact matches cost?"""
