@@ -82,6 +82,9 @@ study-shards: $(STAMPS)/package $(STAMPS)/extra-bench $(STAMPS)/extra-ray ## Sha
 study-match: $(STAMPS)/package $(STAMPS)/extra-reproduce ## Matching of two sets: time and peak memory
 	@$(BIN)/python -m experiments.match $(ARGS)
 
+study-reconstruction: $(STAMPS)/package $(STAMPS)/extra-test ## COLMAP and hiernorm side by side (ARGS="--photos ROOT/photos")
+	@$(BIN)/python -m experiments.reconstruction $(ARGS)
+
 study-photos: $(STAMPS)/package $(STAMPS)/extra-reproduce ## Pairs of real photos, matched (ARGS="--data ROOT")
 	@$(BIN)/python -m experiments.photos.pairs $(ARGS)
 

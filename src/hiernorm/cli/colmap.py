@@ -120,7 +120,7 @@ def match(
         "pairs matched": report.matched,
         "pairs kept": report.kept,
         "matches": report.matches,
-        "seconds": round(report.seconds, 2),
+        "time": round(report.seconds, 2) if as_json else f"{report.seconds:.2f} s",
     }
     if verify:
         try:

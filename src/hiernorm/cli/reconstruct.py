@@ -73,9 +73,9 @@ def reconstruct(
         "points": made.points,
         "track length": round(made.track_length, 2),
         "error in pixels": round(made.reprojection_error, 3),
-        "seconds": {step: round(value, 2) for step, value in made.seconds.items()}
+        "time": {step: round(value, 2) for step, value in made.seconds.items()}
         if as_json
-        else ", ".join(f"{step} {value:.1f}" for step, value in made.seconds.items()),
+        else ", ".join(f"{step} {value:.1f} s" for step, value in made.seconds.items()),
         "model": str(made.folder / "sparse" / "0"),
         "picture": str(made.folder / "model.png"),
         "page": str(made.folder / "model.html"),
