@@ -62,15 +62,16 @@ class SparseModel:
     def upright(self) -> SparseModel:
         """The model centred on its points, of about unit size, seen from behind the cameras."""
         middle = np.median(self.points, axis=0) if len(self.points) else np.zeros(3)
-        spread = np.abs(np.concatenate((self.points, self.centres)) - middle)
-        size = float(np.percentile(spread.max(axis=1), 95)) if len(spread) else 1.0
+        near, far = (np.abs(places - middle).max(axis=1) for places in (self.points, self.centres))
+        # All cameras are shown, but not the few points that are far off.
+        size = max(float(np.percentile(near, 95)) if len(near) else 0.0, far.max(initial=0.0))
         view = _mean_rotation(self.rotations)
         points, centres = (
             ((p - middle) / (size or 1.0)) @ view.T for p in (self.points, self.centres)
         )
         return SparseModel(points, self.colours, centres, self.rotations @ view.T, self.names)
 
-    def frusta(self, depth: float = 0.12) -> Float64Array:
+    def frusta(self, depth: float = 0.08) -> Float64Array:
         """Lines ``(m, 8, 2, 3)`` of a pyramid for each camera."""
         corners = depth * np.array(
             [[-0.6, -0.45, 1], [0.6, -0.45, 1], [0.6, 0.45, 1], [-0.6, 0.45, 1]]
