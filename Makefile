@@ -24,7 +24,7 @@ SOURCES := pyproject.toml CMakeLists.txt \
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-STUDIES := growth plain filters photos places text shards quality scale match synthetic
+STUDIES := reconstruction growth plain filters photos places text shards quality scale match synthetic
 .PHONY: help demo test test-core test-cpp test-long test-ray fuzz bench reproduce tables \
     $(STUDIES:%=study-%) sanitize emulate lint docs clean
 export PYTHON
@@ -81,6 +81,9 @@ study-shards: $(STAMPS)/package $(STAMPS)/extra-bench $(STAMPS)/extra-ray ## Sha
 
 study-match: $(STAMPS)/package $(STAMPS)/extra-reproduce ## Matching of two sets: time and peak memory
 	@$(BIN)/python -m experiments.match $(ARGS)
+
+study-reconstruction: $(STAMPS)/package $(STAMPS)/extra-reproduce $(STAMPS)/extra-colmap ## COLMAP and hiernorm side by side (ARGS="--photos ROOT/photos")
+	@$(BIN)/python -m experiments.reconstruction $(ARGS)
 
 study-photos: $(STAMPS)/package $(STAMPS)/extra-reproduce ## Pairs of real photos, matched (ARGS="--data ROOT")
 	@$(BIN)/python -m experiments.photos.pairs $(ARGS)

@@ -10,4 +10,5 @@ NB_MODULE(_core, m) {
     hiernorm::bind_index(m);
     hiernorm::bind_addition(m);
     hiernorm::bind_segments(m);
+    hiernorm::bind_matching(m);
 }
