@@ -83,7 +83,7 @@ def test_site_works_from_the_file_system_without_a_network(browser, site: Path) 
     # Drawn, not shown as source: one line of it, no wider than the column.
     assert 15 < box["height"] < 60
     assert 200 < box["width"] < 700
-    assert "\\" not in formula.inner_text()
+    assert "\\" not in formula.text_content()
     assert problems == []
 
 
