@@ -58,7 +58,7 @@ fuzz: $(STAMPS)/package $(STAMPS)/extra-fuzz ## Feed the reader of database file
 bench: $(STAMPS)/package $(STAMPS)/extra-bench ## Measure against other libraries (ARGS=--quick: minutes)
 	@$(BIN)/python -m experiments.speed $(ARGS)
 
-reproduce: $(STAMPS)/package $(STAMPS)/extra-reproduce ## The paper, reproduced (ARGS=--smoke: minutes; ARGS=--list)
+reproduce: $(STAMPS)/package $(STAMPS)/extra-reproduce ## The paper, re-run (ARGS=--smoke: minutes; ARGS=--list)
 	@$(BIN)/python -m experiments.reproduce $(ARGS)
 
 study-growth: $(STAMPS)/package $(STAMPS)/extra-reproduce ## Growth with N (ARGS="--features X.npy --queries Q.npy")
