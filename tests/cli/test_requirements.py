@@ -21,6 +21,8 @@ COMMANDS = dict(leaf_commands())
 NEEDS = {
     "add db.hn x.npy": None,
     "add db.hn x.parquet": "parquet",
+    "advise x.npy --plot new.png": "plot",
+    "advise x.parquet": "parquet",
     "build new.hn x.npy": None,
     "build new.hn x.npy x.parquet": "parquet",
     "check db.hn": None,
