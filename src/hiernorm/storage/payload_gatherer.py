@@ -69,7 +69,8 @@ class PayloadGatherer:
             return np.where(ids[at] == wanted, at, -1)
 
         def column(column: Column) -> Any:
-            kind, chunks = column.arrow_type, []
+            kind = column.arrow_type
+            chunks: list[Any] = []
             for count, table in payload:
                 there = table is not None and column.name in table.column_names
                 chunks += table.column(column.name).chunks if there else [arrow.nulls(count, kind)]
