@@ -69,7 +69,7 @@ class ByteDescriptors:
     Examples
     --------
     >>> import numpy as np
-    >>> rows = np.uint8([[200, 0, 0], [0, 200, 0], [0, 0, 200]])
+    >>> rows = np.kron(np.eye(3, dtype=np.uint8), np.uint8([255, 255, 255, 255]))
     >>> a = ByteDescriptors(rows)
     >>> b = ByteDescriptors(rows[::-1], a.rotation)
     >>> match_bytes(a, b).pairs.tolist()

@@ -86,6 +86,12 @@ def test_running_again_keeps_what_is_there(photos, made):
         assert database.num_matched_image_pairs() == 6
 
 
+def test_other_settings_need_another_folder(photos, made):
+    done = run("reconstruct", photos, "-o", made[0], "--keypoints", 600)
+    assert done.exit_code == 1
+    assert "features with limit 500, asked for is limit 600: choose another folder" in done.output
+
+
 def test_the_picture_has_points_and_cameras(made):
     picture = read_colour(made[0] / "model.png")
     blue, green, red = picture.astype(int).transpose(2, 0, 1)

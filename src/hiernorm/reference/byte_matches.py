@@ -74,7 +74,7 @@ def match_bytes(
 
     Examples
     --------
-    >>> a = np.uint8([[200, 0], [0, 200]])
+    >>> a = np.kron(np.eye(2, dtype=np.uint8), np.uint8([255, 255, 255, 255]))
     >>> match_bytes(a, a[::-1]).tolist()
     [[0, 1], [1, 0]]
     """

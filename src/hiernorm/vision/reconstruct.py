@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from hiernorm._files import write_atomically
 from hiernorm.adapters.colmap import (
     ColmapDatabase,
     map_database,
@@ -40,8 +42,8 @@ class Reconstruction:
     Attributes
     ----------
     folder
-        ``database.db``, COLMAP's models ``sparse/0``, ``sparse/1``, ..., and of the largest one
-        ``model.png`` and ``model.html``.
+        ``settings.json`` of the features, ``database.db``, COLMAP's models ``sparse/0``, ``sparse/1``
+        and on; ``model.png`` and ``model.html`` show the largest one.
     photos, registered
         Number of photos, and of those that the largest model has a camera of.
     points
@@ -95,6 +97,7 @@ def reconstruct_photos(
     report = progress or (lambda step, done, total: None)
     names = [path.relative_to(photos).as_posix() for path in list_photos(Path(photos))]
     folder.mkdir(parents=True, exist_ok=True)
+    _check_settings(folder / "settings.json", settings)
     database = folder / "database.db"
     seconds: dict[str, float] = {}
 
@@ -138,6 +141,24 @@ def reconstruct_photos(
         float(best.compute_mean_reprojection_error()),
         seconds,
     )
+
+
+def _check_settings(file: Path, settings: FeatureSettings) -> None:
+    """Raise if the features in the folder were extracted in another way; else note the way."""
+    asked = asdict(settings)
+    if file.exists():
+        before = json.loads(file.read_text())
+        changed = [name for name, value in asked.items() if before.get(name) != value]
+        if changed:
+            was, now = (
+                ", ".join(f"{name} {values.get(name)}" for name in changed)
+                for values in (before, asked)
+            )
+            raise ValueError(
+                f"{file.parent} has features with {was}, asked for is {now}: choose another folder"
+            )
+    else:
+        write_atomically(file, json.dumps(asked).encode())
 
 
 def _describe(
