@@ -1,7 +1,9 @@
 """Exact search with the interfaces of scikit-learn, FAISS, kornia and sentence-transformers.
 
 Each adapter imports its library when it is first used. If the library is missing, the error names
-the extra that installs it. The adapter for FAISS needs NumPy only.
+the extra that installs it. The adapter for FAISS needs NumPy only. Stores for RAG frameworks are in
+:mod:`hiernorm.adapters.langchain`, :mod:`hiernorm.adapters.llama_index` and
+:mod:`hiernorm.adapters.haystack`.
 
 >>> from hiernorm.adapters import IndexHN
 >>> import numpy as np

@@ -96,8 +96,8 @@ def encode_list(values: Sequence[Any]) -> str:
 
     Examples
     --------
-    >>> encode_list(["a", 1])
-    '\\nsa\\nn1\\n'
+    >>> encode_list(["a", 1]).split()
+    ['sa', 'n1']
     """
     return ITEM_END + "".join(encode_item(value) + ITEM_END for value in values)
 

@@ -181,7 +181,9 @@ class HiernormDocumentStore:
 
     def _documents(self, rows: list[FoundRow], *, embeddings: bool) -> list[Document]:
         documents = []
-        vectors = self._table.vectors([row.key for row in rows]) if embeddings else [None] * len(rows)
+        vectors = (
+            self._table.vectors([row.key for row in rows]) if embeddings else [None] * len(rows)
+        )
         for row, vector in zip(rows, vectors, strict=True):
             parts = row.record | {"id": row.key, "content": row.text, "score": row.score}
             if vector is not None and row.flags[EMBEDDED]:
@@ -282,7 +284,9 @@ class HiernormEmbeddingRetriever:
         self.top_k = top_k
         self.return_embedding = return_embedding
         self.filter_policy = (
-            FilterPolicy.from_str(filter_policy) if isinstance(filter_policy, str) else filter_policy
+            FilterPolicy.from_str(filter_policy)
+            if isinstance(filter_policy, str)
+            else filter_policy
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -101,7 +101,9 @@ class HiernormVectorStore(VectorStore):
         if not documents:
             return []
         if ids is not None and len(ids) != len(documents):
-            raise ValueError(f"{len(documents)} documents need {len(documents)} ids, got {len(ids)}")
+            raise ValueError(
+                f"{len(documents)} documents need {len(documents)} ids, got {len(ids)}"
+            )
         keys = self._keys(documents, ids)
         vectors = self._embedding.embed_documents([document.page_content for document in documents])
         self._table.write(
@@ -268,7 +270,9 @@ def _compare(field: str, operator: str, value: Any, fields: Fields) -> str:
         return found if operator == "$eq" else none_of([found])
     if operator == "$contains":
         parts = [fields.has_item(field, value)]
-        return any_of([*parts, *([fields.has_text(field, value)] if isinstance(value, str) else [])])
+        return any_of(
+            [*parts, *([fields.has_text(field, value)] if isinstance(value, str) else [])]
+        )
     if operator == "$exists":
         missing = fields.missing(field)
         return none_of([missing]) if value else missing
