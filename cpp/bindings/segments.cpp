@@ -22,9 +22,19 @@ using AnyArray = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
 // An index over the tensors of a file, and the Python objects that keep these alive.
 struct SegmentIndex {
     SegmentIndex(const Index& like, std::optional<Encoding> encoding, nb::dict tensors,
-                 std::size_t entries)
+                 std::size_t entries, nb::dict checks_by_name)
         : arrays(tensors),
-          index(open_segment(like.settings(), std::move(encoding), named(tensors), entries)) {}
+          checks(checks_by_name),
+          index(open_segment(like.settings(), std::move(encoding), named(tensors), entries,
+                             named_checks(checks))) {}
+
+    static NamedChecks named_checks(const nb::dict& checks) {
+        NamedChecks all;
+        for (const auto [name, value] : checks) {
+            all.emplace(nb::cast<std::string>(name), nb::cast<const BlockChecks*>(value));
+        }
+        return all;
+    }
 
     static NamedTensors named(const nb::dict& tensors) {
         NamedTensors all;
@@ -36,7 +46,7 @@ struct SegmentIndex {
         return all;
     }
 
-    nb::dict arrays;
+    nb::dict arrays, checks;
     std::unique_ptr<Index> index;
 };
 
@@ -92,7 +102,7 @@ std::vector<Answer> search_all_segments(const std::vector<Segment>& segments,
                                         const SearchRequest& request, const Matrix<float>& queries,
                                         std::size_t threads, std::size_t batch_size,
                                         const Known& known) {
-    const nb::gil_scoped_release release;
+    const LongWork work;
     std::vector<Answer> answers = empty_answers(request, queries.shape(0));
     known.offer_to(answers);
     search_segments(segments, request, queries.data(), queries.shape(0), threads, batch_size,
@@ -110,8 +120,8 @@ std::size_t entries_of(const std::vector<Segment>& segments) {
 
 void bind_segments(nb::module_& m) {
     nb::class_<SegmentIndex>(m, "SegmentIndex")
-        .def(nb::init<const Index&, std::optional<Encoding>, nb::dict, std::size_t>(), "like"_a,
-             "encoding"_a.none(), "tensors"_a, "entries"_a)
+        .def(nb::init<const Index&, std::optional<Encoding>, nb::dict, std::size_t, nb::dict>(),
+             "like"_a, "encoding"_a.none(), "tensors"_a, "entries"_a, "checks"_a)
         .def("__len__", [](const SegmentIndex& self) { return self.index->size(); });
     m.def(
         "search_segments",

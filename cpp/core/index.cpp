@@ -9,6 +9,7 @@
 #include "addition.hpp"
 #include "encode/exact_query.hpp"
 #include "float_environment.hpp"
+#include "interrupt.hpp"
 #include "search/threads.hpp"
 
 namespace hiernorm {
@@ -102,6 +103,7 @@ void Index::attach(const SegmentArrays& arrays) {
 void Index::check_rows(const char* what, const float* rows, std::size_t count) const {
     const Kernels& kernels = active_kernels();
     for (std::size_t i = 0; i < count; ++i) {
+        if (i % kPolledEvery == 0) poll_interrupt();
         const float* row = rows + i * settings_.dim;
         // One pass that vectorises: the product with zero is NaN exactly for infinity and NaN.
         float poison = 0.0f;

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
+import stat
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,6 +29,29 @@ _CLOSE_ON_EXEC = getattr(os, "O_CLOEXEC", 0)
 def create_file(path: Path) -> int:
     """Create ``path``, which must not exist, and return its descriptor."""
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | _BINARY | _CLOSE_ON_EXEC, 0o666)
+
+
+class NotRegularError(OSError):
+    """What should be a regular file is something else."""
+
+
+def open_regular(path: Path) -> int:
+    """Open ``path`` for reading; NotRegularError if it is a folder, a FIFO, a device or a socket.
+
+    Reading those could wait, or go on, for ever.
+    """
+    flags = os.O_RDONLY | _BINARY | _CLOSE_ON_EXEC | getattr(os, "O_NONBLOCK", 0)
+    descriptor = os.open(path, flags)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise NotRegularError(errno.EINVAL, "Not a regular file", str(path))
+    return descriptor
+
+
+def read_regular(path: Path, most: int | None = None) -> bytes:
+    """The contents of a regular file, or its first ``most`` bytes."""
+    with os.fdopen(open_regular(path), "rb") as file:
+        return file.read() if most is None else file.read(most)
 
 
 def write_at(descriptor: int, offset: int, data: Bytes) -> None:
@@ -113,6 +138,44 @@ def replacing(path: Path, *, durable: bool = True, alone: bool = False) -> Itera
         raise
     if durable:
         sync_folder(path.parent)
+
+
+@contextmanager
+def new_folder(path: Path) -> Iterator[Path]:
+    """Yield a folder to fill beside ``path``; it becomes ``path`` when the block ends.
+
+    After an error the folder is removed, and nothing else: neither ``path``, if it was there as an
+    empty folder, nor what another process has put there meanwhile.
+
+    Raises
+    ------
+    FileExistsError
+        If ``path`` is there and not empty, before the block or after it.
+    """
+    _require_vacant(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = _unique_name(path)
+    fresh.mkdir()
+    try:
+        yield fresh
+        if path.is_dir():
+            shutil.copymode(path, fresh)
+        try:
+            if os.name == "nt" and path.is_dir():
+                os.rmdir(path)  # there, a folder does not replace an empty one
+            os.rename(fresh, path)
+        except OSError:
+            _require_vacant(path)
+            raise
+    except BaseException:
+        shutil.rmtree(fresh, ignore_errors=True)
+        raise
+    sync_folder(path.parent)
+
+
+def _require_vacant(path: Path) -> None:
+    if path.is_symlink() or path.is_file() or (path.is_dir() and any(path.iterdir())):
+        raise FileExistsError(f"{path} is there and not empty: choose another folder")
 
 
 def write_atomically(path: Path, content: bytes) -> None:

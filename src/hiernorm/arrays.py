@@ -120,3 +120,28 @@ def as_count(name: str, value: int, least: int = 1, most: int | None = None) -> 
     if most is not None and count > most:
         raise ValueError(f"{name} must be at most {most}, got {count}")
     return count
+
+
+MAX_HITS = 2**31 - 1
+PADDED_BYTES = 1 << 28
+"""Maximum size of an answer that has room for more hits than there are entries."""
+
+
+def as_hit_count(k: int, queries: int, entries: int) -> int:
+    """The number of hits ``k``, if the answers are no larger than what can fill them, or small.
+
+    Examples
+    --------
+    >>> as_hit_count(10, queries=1, entries=3)
+    10
+    >>> as_hit_count(10**8, queries=1, entries=3)
+    Traceback (most recent call last):
+    ValueError: k is 100,000,000, but there are 3 entries: ask for at most 3 hits
+    """
+    count = as_count("k", k, most=MAX_HITS)
+    if count > entries and 16 * count * queries > PADDED_BYTES:
+        raise ValueError(
+            f"k is {count:,}, but there are {entries:,} entries: ask for at most "
+            f"{max(1, entries):,} hits"
+        )
+    return count

@@ -14,6 +14,7 @@ from hiernorm._deprecation import renamed_attribute
 from hiernorm.array_types import Float32Array, Int64Array
 from hiernorm.arrays import (
     as_count,
+    as_hit_count,
     as_ids,
     as_new_ids,
     as_rows,
@@ -31,8 +32,6 @@ from hiernorm.settings import Engine, IndexSettings, Metric
 from hiernorm.storage.sources import as_array, is_source, read_all
 from hiernorm.threads import thread_count
 from hiernorm.verification import Verification, verify_hits
-
-MAX_HITS = 2**31 - 1
 
 
 class Index:
@@ -365,7 +364,7 @@ class Index:
         removals = self._removals
         found, live = self._core.search(
             queries,
-            as_count("k", k, most=MAX_HITS),
+            as_hit_count(k, len(queries), len(self)),
             self._settings.checked_beta(beta),
             self._thread_count(threads),
             0 if batch_size is None else as_count("batch_size", batch_size),

@@ -2,6 +2,7 @@
 // they are the portable family.
 #pragma once
 
+#include "kernels/checksums.hpp"
 #include "kernels/distances.hpp"
 #include "kernels/floats.hpp"
 #include "kernels/kernels.hpp"
@@ -25,7 +26,8 @@ constexpr Kernels make_kernels(std::string_view name) {
             .code_f64 = code_f64<Isa>,
             .squares_f64 = squares_f64<Isa>,
             .score_f32 = score_f32<Isa>,
-            .distance_f32 = distance_f32};
+            .distance_f32 = distance_f32,
+            .crc32c = crc32c};
 }
 
 }  // namespace

@@ -119,6 +119,9 @@ struct Kernels {
 
     // The canonical squared distance: lanes and tree of dot_f32, differences and squares rounded.
     double (*distance_f32)(const double* query, const float* row, std::size_t dim);
+
+    // CRC-32C of `count` bytes, continued from that of the bytes before them (0: there are none).
+    std::uint32_t (*crc32c)(std::uint32_t crc, const std::byte* data, std::size_t count);
 };
 
 // The families this processor can run, slowest first; scalar is always among them.

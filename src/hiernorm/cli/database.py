@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import click
 import numpy as np
 
+from hiernorm._files import new_folder
 from hiernorm.array_types import Int64Array
 from hiernorm.cli.options import (
     ALPHA,
@@ -28,7 +28,8 @@ from hiernorm.settings import Metric
 from hiernorm.storage.database import Database
 from hiernorm.storage.errors import DamagedError
 from hiernorm.storage.exporter import write_arrays
-from hiernorm.storage.sources import read_pieces
+from hiernorm.storage.manifest import MANIFEST
+from hiernorm.storage.sources import load_npy, read_pieces
 from hiernorm.verification import Verification
 
 DATABASE = click.argument("database", type=PATH)
@@ -52,7 +53,7 @@ def _read_ids(file: Path | None) -> Int64Array | None:
     if file is None:
         return None
     if file.suffix == ".npy":
-        ids: Int64Array = np.load(file, allow_pickle=False)
+        ids: Int64Array = load_npy(file)
         return ids
     text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
     words = text.split()
@@ -100,13 +101,16 @@ def build(
     first, _ = next(read_pieces(sources[0]), (None, None))
     if first is None or first.ndim != 2:
         raise click.UsageError(f"{sources[0]} holds no vectors")
-    db = Database.create(database, first.shape[1], major=major, alpha=alpha, metric=metric)
+    dim = first.shape[1]
     del first
-    try:
-        count = _insert(db, sources, ids, replace=False)
-    except BaseException:
-        shutil.rmtree(database, ignore_errors=True)  # this command made it
-        raise
+    if (database / MANIFEST).exists():
+        raise FileExistsError(f"{database} is a database already: choose another folder")
+    with (
+        new_folder(database) as fresh,
+        Database.create(fresh, dim, major=major, alpha=alpha, metric=metric) as made,
+    ):
+        count = _insert(made, sources, ids, replace=False)
+    db = Database.open(database)
     echo_result(as_json, f"{database}: {count:,} vectors of {db.dim} dimensions", **db.info())
 
 
@@ -239,12 +243,25 @@ def echo_damage(found: Verification, database: str, as_json: bool) -> None:
 
 @click.command()
 @DATABASE
+@click.option(
+    "--salvage",
+    is_flag=True,
+    help="Of a damaged database, keep the entries that are provably intact and list the others.",
+)
 @WAIT
 @JSON
-def compact(database: Path, wait: float, as_json: bool) -> None:
+def compact(database: Path, salvage: bool, wait: float, as_json: bool) -> None:
     """Rewrite the live entries in as few files as possible; answers stay the same."""
     db = Database.open(database, lock_timeout=wait)
     before = db.info()
+    if salvage:
+        with progress_bar(database.name) as report:
+            found = db.salvage(progress=report)
+        lost = [{"file": e.file, "entries": e.count, "ids": e.ids.tolist()} for e in found.lost]
+        lines = [f"{database}: {found.kept:,} entries kept, {found.lost_count:,} lost"]
+        text = "\n".join([*lines, *(str(entries) for entries in found.lost)])
+        echo_result(as_json, text, kept=found.kept, lost=lost, **db.info())
+        return
     with progress_bar(database.name) as report:
         db.compact(progress=report)
     after = db.info()

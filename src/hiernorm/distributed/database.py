@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hiernorm.array_types import Float32Array, Float64Array, Int64Array
-from hiernorm.arrays import as_count, as_ids, as_rows, as_share, is_id
+from hiernorm.arrays import as_count, as_hit_count, as_ids, as_rows, as_share, is_id
 from hiernorm.distributed.actor_pool import ActorPool
 from hiernorm.distributed.answers import ShardedHits
 from hiernorm.distributed.creation import create_shards
@@ -26,7 +26,6 @@ from hiernorm.distributed.session import connect
 from hiernorm.distributed.writer import ShardedWriter
 from hiernorm.filters import Where
 from hiernorm.hits import Hits, RangeHits
-from hiernorm.index import MAX_HITS
 from hiernorm.progress import ProgressCallback
 from hiernorm.settings import Metric
 from hiernorm.storage.database import verify_without_answer
@@ -158,7 +157,8 @@ class ShardedDatabase:
         deadline
             Seconds after which a query names the shards that did not answer.
         change_deadline
-            The same for changes, :meth:`verify`, :meth:`check` and :meth:`compact`.
+            The same for changes, :meth:`verify`, :meth:`check` and :meth:`compact`: for the whole
+            of a change, from the look-up of ids to the last shard that publishes it.
         lock_timeout
             Seconds that a change waits for another writer before it gives up.
         actor_options
@@ -292,20 +292,19 @@ class ShardedDatabase:
         replacing: bool,
     ) -> int:
         with self._change_lock, self._writer.begin(self._lock_timeout) as base:
-            count, self._reader.manifest = self._writer.insert(
-                base, x, ids, progress, replacing=replacing
-            )
+            count, changed = self._writer.insert(base, x, ids, progress, replacing=replacing)
+            self._reader.move_on(base, changed)
             return count
 
     def delete(self, ids: npt.ArrayLike, *, ignore_missing: bool = False) -> None:
         """Delete entries; KeyError names the first id that is not there, unless ignored."""
         with self._change_lock, self._writer.begin(self._lock_timeout) as base:
-            self._reader.manifest = self._writer.delete(base, as_ids(ids), ignore_missing)
+            self._reader.move_on(base, self._writer.delete(base, as_ids(ids), ignore_missing))
 
     def compact(self) -> None:
         """Rewrite the live entries of every shard in as few segments as possible."""
         with self._change_lock, self._writer.begin(self._lock_timeout) as base:
-            self._reader.manifest = self._writer.compact(base)
+            self._reader.move_on(base, self._writer.compact(base))
 
     # Reading.
 
@@ -351,9 +350,9 @@ class ShardedDatabase:
         hiernorm.distributed.ShardsMissingError
             Naming the shards that did not answer in time.
         """
-        count = as_count("k", k, most=MAX_HITS)
         self._settings.checked_beta(beta)
         queries = self._checked(q)
+        count = as_hit_count(k, len(queries), len(self))
         size = None if batch_size is None else as_count("batch_size", batch_size)
         group = None if wave is None else as_count("wave", wave)
         until, timeout = self._until(deadline)

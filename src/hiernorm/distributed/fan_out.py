@@ -23,6 +23,7 @@ from hiernorm.distributed.manifest import ShardsManifest
 from hiernorm.distributed.placement import split_by_shard
 from hiernorm.distributed.server import ShardResult
 from hiernorm.filters import Where
+from hiernorm.storage.checksums import Check, weakest
 
 BATCH = 256
 """Queries in one call of a shard."""
@@ -69,6 +70,7 @@ class BatchResult:
     skipped_bound: Float64Array
     offsets: Int64Array | None = None
     entries: dict[int, int] = field(default_factory=dict)
+    checked: Check = "all"
     seconds: dict[str, float] = field(default_factory=lambda: {"shards": 0.0, "merge": 0.0})
 
 
@@ -177,6 +179,7 @@ class QueryFanOut:
             )
         for shard, found in replies.answers.items():
             result.entries[shard] = found.entries
+            result.checked = weakest((result.checked, found.checked))
             result.work = result.work + found.work
             result.skipped_bound = np.maximum(result.skipped_bound, found.skipped_bound)
         answers: list[ShardResult] = list(replies.answers.values())

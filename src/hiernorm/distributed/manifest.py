@@ -10,7 +10,7 @@ from typing import Any
 from hiernorm import _files
 from hiernorm.distributed.placement import NAME
 from hiernorm.storage.errors import DamagedError, FormatVersionError, NotADatabaseError
-from hiernorm.storage.manifest import Manifest, Parameters, digest_members
+from hiernorm.storage.manifest import Manifest, Parameters, digest_members, json_bytes
 
 MANIFEST = "shards.json"
 FORMAT = "hiernorm sharded database"
@@ -49,7 +49,7 @@ class ShardsManifest:
         """Make this the generation that the next reader opens; this commits a change."""
         members = {"format": FORMAT, "version": VERSION, "placement": NAME, **asdict(self)}
         members["sha256"] = digest_members(json.loads(json.dumps(members)))
-        _files.replace_file(folder / MANIFEST, (json.dumps(members, indent=1) + "\n").encode())
+        _files.replace_file(folder / MANIFEST, json_bytes(members))
 
 
 def pin_of(manifest: Manifest) -> Pin:
@@ -69,6 +69,7 @@ def parse_shards_manifest(data: bytes, where: str) -> ShardsManifest:
     try:
         members: dict[str, Any] = json.loads(data.decode("utf-8"))
         known = members.get("format") == FORMAT
+        as_written = json_bytes(members) == data
     except (ValueError, AttributeError, RecursionError):
         raise DamagedError(f"{where} is damaged (it is not JSON): restore it") from None
     if not known:
@@ -81,6 +82,8 @@ def parse_shards_manifest(data: bytes, where: str) -> ShardsManifest:
         )
     if members.pop("sha256", None) != digest_members(members):
         raise DamagedError(f"{where} is damaged (its digest does not match): restore it")
+    if not as_written:
+        raise DamagedError(f"{where} is damaged (not spelled as it was written): restore it")
     return ShardsManifest(
         Parameters(**members["parameters"]),
         tuple(Pin(**pin) for pin in members["pins"]),

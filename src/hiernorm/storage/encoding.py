@@ -59,7 +59,8 @@ def write_segment(
         "metric": settings.metric,
         "fit": None if coder is None else coder.encoding.state(),
     }
-    writer = TensorWriter(path, tensors, {"hiernorm": json.dumps(description, sort_keys=True)})
+    metadata = {"hiernorm": json.dumps(description, sort_keys=True)}
+    writer = TensorWriter(path, tensors, metadata, checksums=True)
     try:
         writer.write("sorted_ids", placed[by_id])
         writer.write("sorted_positions", by_id)

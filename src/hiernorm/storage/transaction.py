@@ -13,7 +13,9 @@ from hiernorm.array_types import BoolArray, Float32Array, Int64Array
 from hiernorm.progress import AdvanceCallback
 from hiernorm.settings import IndexSettings
 from hiernorm.storage.encoding import write_segment
+from hiernorm.storage.lock import WriterLock
 from hiernorm.storage.manifest import PREPARED, SegmentRecord, is_ours
+from hiernorm.storage.salvage import LostEntries, find_intact
 from hiernorm.storage.segment import Segment
 from hiernorm.storage.spill_buffer import SpillBuffer
 from hiernorm.storage.state import SegmentView, State
@@ -34,6 +36,14 @@ class PendingSegment:
         self.view = view
         self.live = view.live
         self.mask: BoolArray | None = None
+        self._proved: Int64Array | None = None  # all ids, once the intact entries are chosen
+
+    def keep_intact(self) -> LostEntries:
+        """Delete the entries that cannot be proved to be what was written; returns them."""
+        live = self.view.mask() if self.mask is None else self.mask
+        self.mask, self._proved, lost = find_intact(self.view.segment, live)
+        self.live = int(np.count_nonzero(self.mask))
+        return lost
 
     def remove(self, ids: Int64Array) -> BoolArray:
         """Delete the live entries with these ids; returns which ids were found."""
@@ -57,25 +67,38 @@ class PendingSegment:
         return found
 
     def pieces(self) -> Iterator[tuple[Int64Array, Float32Array]]:
-        """Ids and rows of the live entries, in pieces."""
+        """Ids and rows of the live entries, in pieces.
+
+        They get new digests where they go, so they are compared with those they came with. A
+        mismatch raises DamagedError.
+        """
         segment = self.view.segment
         mask = self.view.mask() if self.mask is None else self.mask
+        ids = segment.ids if self._proved is None else self._proved
+        if self._proved is None:
+            segment.require_intact("ids", "rows")
         for first in range(0, len(segment), PIECE):
             part = slice(first, first + PIECE)
             keep = mask[part]
             if keep.all():
-                yield segment.ids[part], segment.rows[part]
+                yield ids[part], segment.rows[part]
             elif keep.any():
-                yield segment.ids[part][keep], segment.rows[part][keep]
+                yield ids[part][keep], segment.rows[part][keep]
 
 
 class Transaction:
     """Changes that become visible together, or not at all."""
 
     def __init__(
-        self, folder: Path, base: State, settings: IndexSettings, like: _core.Index
+        self,
+        folder: Path,
+        base: State,
+        settings: IndexSettings,
+        like: _core.Index,
+        lock: WriterLock,
     ) -> None:
         self._folder = folder
+        self._lock = lock
         self.base = base
         self._settings = settings
         self._like = like
@@ -169,6 +192,7 @@ class Transaction:
         return state
 
     def _finish_files(self) -> State:
+        self._lock.require_held()
         views = tuple(self._finish(part) for part in self.parts if part.live)
         manifest = replace(
             self.base.manifest,
