@@ -30,7 +30,7 @@ class Victim:
     scores: Float64Array
 
     def ask(self) -> str:
-        """``"right"``, ``"refused"``, or ``"wrong"`` if an answer differs and nothing was raised."""
+        """``"right"``, ``"refused"``, or ``"wrong"`` if an answer differs without an error."""
         try:
             with hiernorm.Database.open(self.path) as db:
                 hits = db.search(self.queries, K)

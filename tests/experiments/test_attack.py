@@ -25,7 +25,7 @@ def test_no_attack_succeeds(tmp_path: Path) -> None:
     found = read_record(tmp_path / "reliability.json").result
     assert all(counts.get("wrong", 0) == 0 for counts in found.values())
     flips = [counts for what, counts in found.items() if what.startswith("bytes changed")]
-    assert all(counts["refused"] > 10 for counts in flips)
+    assert all(counts["refused"] > 0 for counts in flips)
 
 
 def test_a_wrong_answer_is_seen(tmp_path: Path) -> None:
