@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from fractions import Fraction
 from typing import TypeGuard
@@ -109,7 +110,11 @@ def as_share(name: str, value: float | str) -> float:
         raise ValueError(f"{name}: {value!r} is no number such as 0.125 or 1/8") from None
 
 
-def as_count(name: str, value: int, least: int = 1, most: int | None = None) -> int:
+MAX_COUNT = 2**62
+"""The largest count that the core takes."""
+
+
+def as_count(name: str, value: int, least: int = 1, most: int = MAX_COUNT) -> int:
     """``value`` as an int from ``least`` to ``most``."""
     try:
         count = operator.index(value)
@@ -117,9 +122,20 @@ def as_count(name: str, value: int, least: int = 1, most: int | None = None) -> 
         raise TypeError(f"{name} must be an integer, got {type(value).__name__}") from None
     if count < least:
         raise ValueError(f"{name} must be at least {least}, got {count}")
-    if most is not None and count > most:
+    if count > most:
         raise ValueError(f"{name} must be at most {most}, got {count}")
     return count
+
+
+def as_threshold(value: float) -> float:
+    """The threshold of a range search as a finite float."""
+    try:
+        threshold = float(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"threshold must be a number, got {type(value).__name__}") from None
+    if not math.isfinite(threshold):
+        raise ValueError(f"threshold must be finite, got {value}")
+    return threshold
 
 
 MAX_HITS = 2**31 - 1

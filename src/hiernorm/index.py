@@ -19,6 +19,7 @@ from hiernorm.arrays import (
     as_new_ids,
     as_rows,
     as_share,
+    as_threshold,
     following_ids,
     is_id,
     next_id_after,
@@ -413,17 +414,16 @@ class Index:
         [0, 1]
         """
         queries = as_rows("queries", q, self._settings.dim)
-        if not np.isfinite(threshold):
-            raise ValueError(f"threshold must be finite, got {threshold}")
+        least = as_threshold(threshold)
         removals = self._removals
         found, live = self._core.range(
-            queries, float(threshold), self._thread_count(threads), self._ids_of(where)
+            queries, least, self._thread_count(threads), self._ids_of(where)
         )
         offsets, ids, scores, work, skipped_bound, entries = found
         certificate = Certificate(
             entries,
             work,
-            np.full(len(queries), float(threshold)),
+            np.full(len(queries), least),
             skipped_bound,
             self._digest_later(removals, live),
         )

@@ -9,11 +9,10 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any, TypeVar
 
-import numpy as np
 import numpy.typing as npt
 
 from hiernorm.array_types import Float32Array, Float64Array, Int64Array
-from hiernorm.arrays import as_count, as_hit_count, as_ids, as_rows, as_share, is_id
+from hiernorm.arrays import as_count, as_hit_count, as_ids, as_rows, as_share, as_threshold, is_id
 from hiernorm.distributed.actor_pool import ActorPool
 from hiernorm.distributed.answers import ShardedHits
 from hiernorm.distributed.creation import create_shards
@@ -376,13 +375,12 @@ class ShardedDatabase:
     ) -> RangeHits:
         """Every entry with score >= threshold, best first; the rest as for :meth:`search`."""
         queries = self._checked(q)
-        if not np.isfinite(threshold):
-            raise ValueError(f"threshold must be finite, got {threshold}")
+        least = as_threshold(threshold)
         until, timeout = self._until(deadline)
 
         def search(manifest: ShardsManifest) -> RangeHits:
             shard_query = ShardQuery(
-                manifest, where, until, timeout, allow_partial, threshold=float(threshold)
+                manifest, where, until, timeout, allow_partial, threshold=least
             )
             return self._reader.range(shard_query, queries)
 

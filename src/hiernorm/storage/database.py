@@ -10,12 +10,19 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
-import numpy as np
 import numpy.typing as npt
 
 from hiernorm._deprecation import renamed_parameter
 from hiernorm.array_types import Float32Array, Int64Array
-from hiernorm.arrays import as_count, as_hit_count, as_ids, as_rows, as_share, is_id
+from hiernorm.arrays import (
+    as_count,
+    as_hit_count,
+    as_ids,
+    as_rows,
+    as_share,
+    as_threshold,
+    is_id,
+)
 from hiernorm.certificate import digest_in_order
 from hiernorm.filters import Where
 from hiernorm.hits import Hits, RangeHits
@@ -432,12 +439,11 @@ class Database:
         """Every entry with score >= threshold, best first; ``where`` as for :meth:`search`."""
         state = self._state
         queries = self._checked(state, q)
-        if not np.isfinite(threshold):
-            raise ValueError(f"threshold must be finite, got {threshold}")
+        least = as_threshold(threshold)
         return search_range(
             state,
             queries,
-            float(threshold),
+            least,
             where=where,
             threads=self._thread_count(threads),
             digest=lambda: self._digest_of(state),
