@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import click
@@ -57,14 +58,12 @@ def main(minutes: float, entries: int, seed: int, smoke: bool, out: Path | None)
             )
             assert victim.ask() == "right"
             what = f"{'HN' if hierarchical else 'plain'} vectors, {metric}"
-            attacks[f"bytes changed: {what}"] = lambda until, v=victim: flip_bytes(v, seed, until)
-            attacks[f"files cut: {what}"] = lambda until, v=victim: truncate_files(v, seed, until)
+            attacks[f"bytes changed: {what}"] = partial(flip_bytes, victim, seed)
+            attacks[f"files cut: {what}"] = partial(truncate_files, victim, seed)
         for kind, how in (("killed", signal.SIGKILL), ("interrupted", signal.SIGINT)):
             (folder / kind).mkdir()
-            attacks[f"writers {kind}"] = lambda until, k=kind, h=how: kill_writers(
-                folder / k, seed, until, h
-            )
-        attacks["two writers"] = lambda until: two_writers(folder, until)
+            attacks[f"writers {kind}"] = partial(kill_writers, folder / kind, seed, how)
+        attacks["two writers"] = partial(two_writers, folder)
         end = time.monotonic() + seconds
         result = {}
         for done, (what, attack) in enumerate(attacks.items()):

@@ -32,7 +32,7 @@ except KeyboardInterrupt:
 """
 
 
-def kill_writers(folder: Path, seed: int, deadline: float, how: int) -> Counter[str]:
+def kill_writers(folder: Path, seed: int, how: int, deadline: float) -> Counter[str]:
     """Kill (or interrupt) a writer at a random moment, again and again.
 
     Counts databases that are whole and hold all that was acknowledged, and those that are not.

@@ -67,8 +67,10 @@ def make_victim(
     rng = np.random.default_rng(seed)
     values = rng.standard_normal((entries + 4, DIM))
     rows = hiernorm.normalize(values, MAJOR, ALPHA) if hierarchical else values.astype(np.float32)
-    split = {"major": MAJOR, "alpha": ALPHA} if hierarchical else {}
-    with grouped(), hiernorm.Database.create(path, DIM, metric=metric, **split) as db:
+    major, alpha = (MAJOR, ALPHA) if hierarchical else (None, None)
+    made = hiernorm.Database.create(path, DIM, major=major, alpha=alpha, metric=metric)
+    made.close()
+    with grouped(), hiernorm.Database.open(path) as db:
         db.add(rows[:entries], range(entries))
         db.delete(range(0, entries, 9))
     kept = {i: rows[i] for i in range(entries) if i % 9}

@@ -14,7 +14,6 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-import stat
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,29 +28,6 @@ _CLOSE_ON_EXEC = getattr(os, "O_CLOEXEC", 0)
 def create_file(path: Path) -> int:
     """Create ``path``, which must not exist, and return its descriptor."""
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | _BINARY | _CLOSE_ON_EXEC, 0o666)
-
-
-class NotRegularError(OSError):
-    """What should be a regular file is something else."""
-
-
-def open_regular(path: Path) -> int:
-    """Open ``path`` for reading; NotRegularError if it is a folder, a FIFO, a device or a socket.
-
-    Reading those could wait, or go on, for ever.
-    """
-    flags = os.O_RDONLY | _BINARY | _CLOSE_ON_EXEC | getattr(os, "O_NONBLOCK", 0)
-    descriptor = os.open(path, flags)
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise NotRegularError(errno.EINVAL, "Not a regular file", str(path))
-    return descriptor
-
-
-def read_regular(path: Path, most: int | None = None) -> bytes:
-    """The contents of a regular file, or its first ``most`` bytes."""
-    with os.fdopen(open_regular(path), "rb") as file:
-        return file.read() if most is None else file.read(most)
 
 
 def write_at(descriptor: int, offset: int, data: Bytes) -> None:

@@ -34,7 +34,7 @@ class FileChecks:
             return
         self.block_bytes = _block_bytes(file)
         if file.recorded_digests().get(CHECKSUMS) != file.digest_of(CHECKSUMS):
-            raise DamagedError(f"{file.path}: its checksums are not what was written: {RESTORE}")
+            raise DamagedError(self.describe(CHECKSUMS, []))
         sums: UInt32Array = file.array(CHECKSUMS)
         at = 0
         for name in file.in_order():

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from hiernorm import _files
+from hiernorm._regular_files import NotRegularError, read_regular
 from hiernorm.settings import IndexSettings, Metric
 from hiernorm.storage.errors import DamagedError, FormatVersionError, NotADatabaseError
 
@@ -117,13 +118,13 @@ def read_manifest(folder: Path, name: str = MANIFEST) -> Manifest:
     """
     path = folder / name
     try:
-        data = _files.read_regular(path, MAX_BYTES + 1)
+        data = read_regular(path, MAX_BYTES + 1)
     except FileNotFoundError:
         what = f"has no {name}" if folder.is_dir() else "does not exist"
         raise NotADatabaseError(
             f"{folder} {what}: not a hiernorm database; Database.create makes one"
         ) from None
-    except _files.NotRegularError:
+    except NotRegularError:
         raise DamagedError(_damage(path, "it is not a regular file")) from None
     except NotADirectoryError:
         raise NotADatabaseError(f"{folder} is a file, a hiernorm database is a folder") from None

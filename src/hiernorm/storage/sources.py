@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from hiernorm import _files
+from hiernorm._regular_files import open_regular
 from hiernorm.array_types import AnyArray, Float32Array
 from hiernorm.arrays import as_rows
 from hiernorm.extras import import_extra
@@ -47,7 +47,7 @@ def load_npy(path: Path) -> AnyArray:
 
 def _load(path: Path, mmap_mode: Literal["r"] | None) -> AnyArray:
     """What NumPy reads; its errors do not name the file, and advise to unpickle it."""
-    os.close(_files.open_regular(path))
+    os.close(open_regular(path))
     try:
         array = np.load(path, mmap_mode=mmap_mode, allow_pickle=False)
     except (ValueError, EOFError, SyntaxError, UnicodeError, TypeError) as error:
@@ -161,7 +161,7 @@ def _read_npz(path: Path) -> Iterator[Piece]:
 @contextmanager
 def _open_npz(path: Path) -> Iterator[Any]:
     """The archive; what is wrong with it raises ValueError that names the file."""
-    os.close(_files.open_regular(path))
+    os.close(open_regular(path))
     try:
         archive = np.load(path, allow_pickle=False)
     except (ValueError, EOFError, zipfile.BadZipFile) as error:

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from hiernorm import _files
+from hiernorm._regular_files import NotRegularError, open_regular
 from hiernorm.array_types import AnyArray, UInt8Array
 from hiernorm.storage.checksums import (
     CHECKSUMS,
@@ -157,8 +158,8 @@ class TensorFile:
     def __init__(self, path: Path, expected: str | None = None) -> None:
         self.path = path
         try:
-            descriptor = _files.open_regular(path)
-        except _files.NotRegularError:
+            descriptor = open_regular(path)
+        except NotRegularError:
             raise DamagedError(f"{path} is not a regular file") from None
         try:
             self.size = os.fstat(descriptor).st_size

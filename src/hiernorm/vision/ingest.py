@@ -11,7 +11,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from hiernorm._deprecation import renamed_parameter
-from hiernorm._files import read_regular
+from hiernorm._regular_files import read_regular
 from hiernorm.extras import import_extra
 from hiernorm.models import Model, load_model
 from hiernorm.vision.collection import Collection

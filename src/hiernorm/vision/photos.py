@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from hiernorm import _files
+from hiernorm._regular_files import read_regular
 from hiernorm.array_types import UInt8Array
 from hiernorm.extras import import_extra
 
@@ -42,7 +42,7 @@ def read_grey(file: Path) -> UInt8Array:
     """
     cv2 = import_extra("cv2", "vision")
     # Not cv2.imread: it cannot open every name on every system and only returns None if it fails.
-    content = np.frombuffer(_files.read_regular(Path(file)), np.uint8)
+    content = np.frombuffer(read_regular(Path(file)), np.uint8)
     try:
         image = cv2.imdecode(content, cv2.IMREAD_GRAYSCALE) if len(content) else None
     except (cv2.error, MemoryError):
