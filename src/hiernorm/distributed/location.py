@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from hiernorm import _files
+from hiernorm._regular_files import read_regular
 from hiernorm.distributed.manifest import MANIFEST as SHARDS_MANIFEST
 from hiernorm.distributed.manifest import ShardsManifest, parse_shards_manifest
 from hiernorm.extras import import_extra
@@ -65,7 +66,7 @@ class Location:
     def read(self, name: str) -> bytes:
         """The contents of a file."""
         if self._remote is None:
-            return (self._path / name).read_bytes()
+            return read_regular(self._path / name)
         with self._remote.open_input_stream((self._path / name).as_posix()) as stream:
             data: bytes = stream.read()
         return data
