@@ -14,10 +14,11 @@ from hiernorm.payload import EXTRA
 from hiernorm.payload.columns import Column
 from hiernorm.storage.manifest import FileRecord
 from hiernorm.storage.payload_file import PayloadFile, write_payload
-from hiernorm.storage.state import SegmentView
 
 PayloadPiece = tuple[int, Any]
 """A number of entries, and the Arrow table of their payload; None if they have none."""
+PayloadSource = Any
+"""The payload of a segment: its file, an Arrow table of its columns, or None."""
 
 
 class PayloadGatherer:
@@ -32,11 +33,11 @@ class PayloadGatherer:
         self._places: list[Int64Array] = []
         self._length = 0
 
-    def add_segment(self, view: SegmentView, mask: BoolArray) -> None:
-        """Add the entries of a segment that ``mask`` keeps."""
+    def add_segment(self, ids: Int64Array, payload: PayloadSource, mask: BoolArray) -> None:
+        """Add the entries of a segment that ``mask`` keeps: its ids and payload."""
         positions = np.flatnonzero(mask)
-        self._ids.append(view.segment.ids[positions])
-        self._append(len(mask), view.payload, positions)
+        self._ids.append(ids[positions])
+        self._append(len(mask), payload, positions)
 
     def add_entries(self, ids: Int64Array, payload: Sequence[PayloadPiece]) -> None:
         """Add new entries; without payload if there are no pieces."""
