@@ -24,7 +24,7 @@ SOURCES := pyproject.toml CMakeLists.txt \
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-STUDIES := growth plain filters photos places text shards quality scale match synthetic
+STUDIES := reconstruction growth plain filters photos places text shards quality scale match synthetic
 .PHONY: help demo test test-core test-cpp test-long test-ray fuzz attack bench reproduce tables \
     $(STUDIES:%=study-%) sanitize emulate lint docs clean
 export PYTHON
@@ -61,7 +61,7 @@ attack: $(STAMPS)/package $(STAMPS)/extra-bench ## Damage, kill and interrupt da
 bench: $(STAMPS)/package $(STAMPS)/extra-bench ## Measure against other libraries (ARGS=--quick: minutes)
 	@$(BIN)/python -m experiments.speed $(ARGS)
 
-reproduce: $(STAMPS)/package $(STAMPS)/extra-reproduce ## The paper, reproduced (ARGS=--smoke: minutes; ARGS=--list)
+reproduce: $(STAMPS)/package $(STAMPS)/extra-reproduce ## The paper, re-run (ARGS=--smoke: minutes; ARGS=--list)
 	@$(BIN)/python -m experiments.reproduce $(ARGS)
 
 study-growth: $(STAMPS)/package $(STAMPS)/extra-reproduce ## Growth with N (ARGS="--features X.npy --queries Q.npy")
@@ -84,6 +84,9 @@ study-shards: $(STAMPS)/package $(STAMPS)/extra-bench $(STAMPS)/extra-ray ## Sha
 
 study-match: $(STAMPS)/package $(STAMPS)/extra-reproduce ## Matching of two sets: time and peak memory
 	@$(BIN)/python -m experiments.match $(ARGS)
+
+study-reconstruction: $(STAMPS)/package $(STAMPS)/extra-reproduce $(STAMPS)/extra-colmap ## COLMAP and hiernorm side by side (ARGS="--photos ROOT/photos")
+	@$(BIN)/python -m experiments.reconstruction $(ARGS)
 
 study-photos: $(STAMPS)/package $(STAMPS)/extra-reproduce ## Pairs of real photos, matched (ARGS="--data ROOT")
 	@$(BIN)/python -m experiments.photos.pairs $(ARGS)

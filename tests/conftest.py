@@ -8,7 +8,10 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import hiernorm
+from browser import browser
 from hiernorm import _core
+
+__all__ = ["browser", "isa"]
 
 settings.register_profile(
     "hiernorm",

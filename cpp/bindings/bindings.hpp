@@ -13,5 +13,6 @@ void bind_index(nanobind::module_& m);     // Index
 void bind_addition(nanobind::module_& m);  // Addition
 void bind_checks(nanobind::module_& m);    // BlockChecks, checksums of blocks
 void bind_segments(nanobind::module_& m);  // SegmentIndex, search over many of them
+void bind_matching(nanobind::module_& m);  // ByteSet, matches of two of them
 
 }  // namespace hiernorm

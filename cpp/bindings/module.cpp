@@ -12,4 +12,5 @@ NB_MODULE(_core, m) {
     hiernorm::bind_addition(m);
     hiernorm::bind_checks(m);
     hiernorm::bind_segments(m);
+    hiernorm::bind_matching(m);
 }

@@ -29,6 +29,7 @@ LIBRARIES = (
     "matplotlib",
     "torch",
     "onnxruntime",
+    "pycolmap",
     "opencv-python-headless",
     "scikit-learn",
 )

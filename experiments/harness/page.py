@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import base64
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
 from pathlib import Path
 
+from experiments.harness.cards import (
+    Card,
+    Items,
+    card_html,
+    card_markdown,
+    inline,
+    items_html,
+    items_markdown,
+)
+
 MISSING = "not run"
 """In a cell whose run is not finished."""
 
-
-STYLE = """\
-main { max-width: 64rem; }
-.plot { margin: 1rem 0; }
-.plot img { max-width: 100%; border: 0; background: #ffffff; }
-.plot figcaption { text-align: left; font-size: 0.85rem; }
-.words td, .words th { white-space: normal; text-align: left; vertical-align: top; }
-.words td, .words th { min-width: 7rem; }
-td { font-size: 0.9rem; }
-"""
+STYLE = Path(__file__).with_name("page.css")
 """Added to the style of the demo's page."""
 
 
@@ -49,7 +49,7 @@ class Picture:
     caption: str
 
 
-Block = Text | Rows | Picture
+Block = Text | Rows | Picture | Card | Items
 
 
 @dataclass(frozen=True)
@@ -97,6 +97,17 @@ def ratio(ours: float | None, theirs: float | None) -> str:
     return number(ours / theirs)
 
 
+def plural(number: int, one: str, many: str = "") -> str:
+    """A number and its noun.
+
+    Examples
+    --------
+    >>> plural(1, "claim"), plural(1_200, "claim"), plural(0, "search", "searches")
+    ('1 claim', '1,200 claims', '0 searches')
+    """
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
 def render_markdown(title: str, sections: Sequence[Section], drawn: set[str]) -> str:
     """The whole report; pictures that were not drawn are left out.
 
@@ -122,6 +133,10 @@ def render_markdown(title: str, sections: Sequence[Section], drawn: set[str]) ->
 def _as_markdown(block: Block, drawn: set[str]) -> str:
     if isinstance(block, Rows):
         return render_table(block) + "\n"
+    if isinstance(block, Card):
+        return card_markdown(block)
+    if isinstance(block, Items):
+        return items_markdown(block)
     if isinstance(block, Picture):
         if block.file not in drawn:
             return ""
@@ -140,7 +155,7 @@ def _row(cells: Sequence[str]) -> str:
 
 
 def render_page(title: str, sections: Sequence[Section], figures: Path, drawn: set[str]) -> str:
-    """The whole report, its pictures inline.
+    """The whole report, its pictures inline: the first section, the contents, the others.
 
     Parameters
     ----------
@@ -150,22 +165,24 @@ def render_page(title: str, sections: Sequence[Section], figures: Path, drawn: s
         The folder of pictures, and those that are there.
     """
     style = (files("hiernorm.demo") / "page.css").read_text(encoding="utf-8")
-    style += STYLE
+    style += STYLE.read_text(encoding="utf-8")
     contents = "".join(
         f'<li><a href="#s{number}">{escape(section.title)}</a></li>'
-        for number, section in enumerate(sections)
+        for number, section in enumerate(sections[1:], 1)
     )
-    body = "".join(
+    first, *others = [
         f'<h2 id="s{number}">{escape(section.title)}</h2>\n'
         + "".join(_as_html(block, figures, drawn) for block in section.blocks)
         for number, section in enumerate(sections)
-    )
+    ]
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n'
         f"<title>{escape(title)}</title>\n<style>\n{style}</style>\n</head>\n<body>\n<main>\n"
-        f"<h1>{escape(title)}</h1>\n<ul>{contents}</ul>\n{body}</main>\n</body>\n</html>\n"
+        f"<h1>{escape(title)}</h1>\n{first}"
+        f'<ul class="contents">{contents}</ul>\n'
+        f"{''.join(others)}</main>\n</body>\n</html>\n"
     )
 
 
@@ -173,13 +190,17 @@ def _as_html(block: Block, figures: Path, drawn: set[str]) -> str:
     if isinstance(block, Rows):
         head = "".join(f"<th>{escape(cell)}</th>" for cell in block.head)
         rows = "".join(
-            f"<tr>{''.join(f'<td>{_inline(cell)}</td>' for cell in row)}</tr>" for row in block.rows
+            f"<tr>{''.join(f'<td>{inline(cell)}</td>' for cell in row)}</tr>" for row in block.rows
         )
         words = " words" if _is_wordy(block) else ""
         return (
-            f'<div class="table{words}"><table><thead><tr>{head}</tr></thead>'
+            f'<div class="table{words}" tabindex="0"><table><thead><tr>{head}</tr></thead>'
             f"<tbody>{rows}</tbody></table></div>\n"
         )
+    if isinstance(block, Card):
+        return card_html(block)
+    if isinstance(block, Items):
+        return items_html(block)
     if isinstance(block, Picture):
         if block.file not in drawn:
             return ""
@@ -189,15 +210,9 @@ def _as_html(block: Block, figures: Path, drawn: set[str]) -> str:
             f'<figure class="plot"><img src="data:image/png;base64,{content}" alt="{caption}">'
             f"<figcaption>{caption}</figcaption></figure>\n"
         )
-    return f"<p>{_inline(block.text)}</p>\n"
+    return f"<p>{inline(block.text)}</p>\n"
 
 
 def _is_wordy(block: Rows) -> bool:
     """Whether cells are sentences, which must be allowed to wrap."""
     return any(len(cell) > 60 for row in block.rows for cell in row)
-
-
-def _inline(text: str) -> str:
-    """Escape, then the two marks that texts use: **bold** and `code`."""
-    bold = re.sub(r"\*\*(.+?)\*\*", r"<strong>\1</strong>", escape(text))
-    return re.sub(r"`(.+?)`", r"<code>\1</code>", bold)

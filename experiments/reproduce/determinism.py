@@ -14,7 +14,7 @@ from experiments.harness.page import MISSING, Rows, Section, Text, percent
 from experiments.harness.points import RECOMMENDED
 from experiments.harness.records import Result
 from experiments.reproduce.databases import Database
-from experiments.reproduce.findings import Claim, Findings, judge, speeds_of
+from experiments.reproduce.findings import Findings
 from experiments.reproduce.work import Part, Run, Work
 from hiernorm import _core
 from hiernorm.reference import Float32Array, Int64Array
@@ -192,7 +192,7 @@ def determinism_blocks(findings: Findings) -> list[Text | Rows]:
         changed = sum(c["changed"] for c in conditions)
         rows.append(["hiernorm", what, f"{changed} of {ours['queries']:,}", "0"])
     graphs = findings.get("determinism/hnswlib")
-    for build in [] if graphs is None else _summarise_builds(graphs):
+    for build in [] if graphs is None else summarise_builds(graphs):
         queries = f"{graphs['queries']:,}" if graphs else ""
         changed = f"{build['changed']} of {queries}"
         label = f"hnswlib, ef={build['ef']}"
@@ -207,7 +207,7 @@ def determinism_blocks(findings: Findings) -> list[Text | Rows]:
     return [Text(text), Rows(head, rows or [[MISSING] * 4])]
 
 
-def _summarise_builds(graphs: dict[str, Any]) -> list[dict[str, Any]]:
+def summarise_builds(graphs: dict[str, Any]) -> list[dict[str, Any]]:
     """The worst build of each kind and ef: again, with more threads, in another order."""
     builds = graphs["builds"]
     kinds = {
@@ -246,84 +246,3 @@ def fixed_point(findings: Findings) -> Section:
         "entries in another order. Ties go by id, so the order never matters."
     )
     return Section("Future work: fixed point", [Text(text), Rows(head, rows or [[MISSING] * 8])])
-
-
-def claim_exact(findings: Findings) -> Claim:
-    """A run in which an engine disagreed would have stopped and left no file."""
-    searches = [
-        record.result
-        for record in findings.records
-        if record.name.split("/")[0] in ("speed", "graphs", "higher")
-    ]
-    recalls = [
-        speed.recall
-        for result in searches
-        for (family, _), speed in speeds_of(result).items()
-        if family in ("paper", "cascade")
-    ]
-    return Claim(
-        "Theorem 1",
-        "Two-phase search returns the nearest neighbour of exhaustive search",
-        judge([recall == 1.0 for recall in recalls]),
-        f"{len(searches)} databases: both engines gave the ids and score bits of exhaustive search "
-        "for every query and k = 10"
-        if searches
-        else "",
-        "proved for float32 and int8 too, where the paper's plain test can fail; each answer "
-        "carries its certificate",
-    )
-
-
-def claim_deterministic(findings: Findings) -> Claim:
-    """Theorem 2."""
-    found = findings.get("determinism/ours")
-    conditions = [] if found is None else found["conditions"]
-    return Claim(
-        "Theorem 2",
-        "The answer is the same on every run and thread count, for a fixed order of the database",
-        judge([c["changed"] == 0 for c in conditions]),
-        f"{len(conditions)} searches over runs, threads, batches, orders and instruction sets: "
-        f"{sum(c['changed'] for c in conditions)} answers changed"
-        if conditions
-        else "",
-        "for any order too, exact ties included: they go by id",
-    )
-
-
-def claim_graphs_vary(findings: Findings) -> Claim:
-    """Graphs that are built again."""
-    found = findings.get("determinism/hnswlib")
-    rows = [] if found is None or not found["builds"] else _summarise_builds(found)
-    again = [row for row in rows if row["what"].startswith("again")]
-    others = [row for row in rows if not row["what"].startswith("again")]
-    texts = [f"ef={r['ef']} {r['what']}: {r['changed']}" for r in rows]
-    asked = "" if found is None else f" of {found['queries']:,} first answers change"
-    return Claim(
-        "Section 7",
-        "HNSW's answers depend on construction order and threads, and vary from run to run",
-        judge([any(row["changed"] for row in kind) for kind in (again, others)] if rows else []),
-        "; ".join(texts) + asked if rows else "",
-    )
-
-
-def claim_ties(findings: Findings) -> Claim:
-    """Ties of quantised descriptors."""
-    checks, texts, changed = [], [], 0
-    for name in findings.tests:
-        found = findings.get(f"fixed_point/{name}")
-        if found is not None:
-            real, whole = found["kinds"]["float32"], found["kinds"]["int8"]
-            checks.append(whole["ties"] > real["ties"])
-            changed += real["changed_by_order"] + whole["changed_by_order"]
-            texts.append(
-                f"{name}: {real['ties']} ties with float32, {whole['ties']} with int8 "
-                f"({whole['first_tied']} for the first place)"
-            )
-    return Claim(
-        "Section 3, remark",
-        "Ties are negligible with float32 and likelier with quantised descriptors, where the "
-        "order of the database then matters",
-        judge(checks),
-        "; ".join(texts),
-        f"answers that another order of insertion changed, int8 included: {changed}",
-    )

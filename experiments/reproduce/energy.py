@@ -13,7 +13,7 @@ from experiments.harness.patches import scene_source
 from experiments.harness.points import RECOMMENDED
 from experiments.harness.records import Result
 from experiments.harness.vectors import bound_share
-from experiments.reproduce.findings import Claim, Findings, count, judge, load_paper
+from experiments.reproduce.findings import Findings, load_paper
 from experiments.reproduce.pictures import DPI, GREY, put_legend_below
 from experiments.reproduce.work import Part, Run, Work, describe_database, measure_phase2
 from hiernorm.learn.describers import PatchDescriptors
@@ -149,55 +149,6 @@ def rotation_blocks(findings: Findings) -> list[Text | Rows | Picture]:
     )
     blocks: list[Text | Rows | Picture] = [Text(text), Rows(head, rows or [[MISSING] * 7])]
     return [*blocks, Picture("rotation.png", "Energy and what is left, against K.")]
-
-
-def claim_posthoc(findings: Findings) -> Claim:
-    """HN post hoc."""
-    prunes, improves, texts = [], [], []
-    for name in findings.tests:
-        before, after = (findings.get(f"posthoc/{name}-{how}") for how in ("posthoc", "made"))
-        if before is None or after is None:
-            continue
-        shares = [result["phase2"]["matched"] for result in (before, after)]
-        prunes.append(shares[1] < shares[0])
-        improves.append(after["fpr95"] < before["fpr95"])
-        texts.append(
-            f"{name}: Phase 2 {percent(shares[0])} post hoc, {percent(shares[1])} after; FPR@95 "
-            f"{before['fpr95']:.4f} and {after['fpr95']:.4f}"
-        )
-    return Claim(
-        "Section 3",
-        "HN post hoc prunes badly (9.2%); fine-tuning is necessary (1.1%)",
-        judge([*prunes, *improves]),
-        f"{'; '.join(texts)}. Fewer entries are left in {count(prunes)} scenes, quality is better "
-        f"in {count(improves)}"
-        if texts
-        else "",
-    )
-
-
-def claim_pca(findings: Findings) -> Claim:
-    """PCA."""
-    checks, texts = [], []
-    for name in findings.tests:
-        found = findings.get(f"rotation/{name}")
-        if found is None:
-            continue
-        row = next(row for row in found["rows"] if row["major"] == RECOMMENDED[0])
-        checks.append(row["energy"] < 2 * row["uniform"])
-        texts.append(
-            f"{name}: 16 components hold {percent(row['energy'])} (evenly spread: "
-            f"{percent(row['uniform'])}); a lossless rotation leaves "
-            f"{percent(row['lossless_share_real_arithmetic'])} at K = 16, HN "
-            f"{percent(found['hn']['matched'])}"
-        )
-    return Claim(
-        "Section 7",
-        "PCA of plain descriptors finds no dominant components and yields no useful compression",
-        judge(checks),
-        "; ".join(texts),
-        "`Index(dim)` searches plain descriptors exactly by that rotation, no training",
-    )
 
 
 def draw_rotation(findings: Findings, path: Path) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -20,54 +19,6 @@ DIM = 128
 
 SETTINGS = "settings.json"
 """Beside the report: what its runs were made with."""
-
-HOLDS = "holds"
-IN_PART = "holds in part"
-FAILS = "does not hold here"
-UNKNOWN = "not run"
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A claim of the paper.
-
-    Attributes
-    ----------
-    place, says
-        Where it stands, and what it says.
-    verdict
-        One of the four above.
-    evidence
-        Figures of ours.
-    past
-        Where ours goes past the paper; may be empty.
-    """
-
-    place: str
-    says: str
-    verdict: str
-    evidence: str
-    past: str = ""
-
-
-def judge(checks: Sequence[bool]) -> str:
-    """The verdict: all checks, some of them, none, or none made.
-
-    Examples
-    --------
-    >>> judge([True, True]), judge([True, False]), judge([False]), judge([])
-    ('holds', 'holds in part', 'does not hold here', 'not run')
-    """
-    if not checks:
-        return UNKNOWN
-    if all(checks):
-        return HOLDS
-    return IN_PART if any(checks) else FAILS
-
-
-def count(checks: Sequence[bool]) -> str:
-    """How many checks passed, in words."""
-    return f"{sum(checks)} of {len(checks)}"
 
 
 @cache
@@ -165,6 +116,12 @@ class Findings:
         self.train: str = self.settings["train"]
         self.tests: list[str] = self.settings["tests"]
         self.size: dict[str, Any] = self.settings["size"]
+
+    @property
+    def has_official_scenes(self) -> bool:
+        """Whether the scenes are those of the paper, by name."""
+        train = load_paper()["training"]["train_scene"]
+        return self.train.startswith(train) and self.tests == load_paper()["scenes"]
 
     def get(self, name: str) -> Result | None:
         """The result of a run, or None where it is not finished."""

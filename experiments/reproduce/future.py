@@ -12,7 +12,7 @@ from experiments.harness.page import MISSING, Picture, Rows, Section, Text, numb
 from experiments.harness.points import FASTEST, RECOMMENDED, Point, point_name, slug
 from experiments.harness.records import Result
 from experiments.harness.timing import recall
-from experiments.reproduce.findings import HOLDS, UNKNOWN, Claim, Findings, judge
+from experiments.reproduce.findings import Findings
 from experiments.reproduce.pictures import DPI, put_legend_below
 from experiments.reproduce.work import Part, Run, Work, time_methods
 from hiernorm.learn.pictures import make_figure
@@ -144,49 +144,6 @@ def cells(findings: Findings) -> Section:
             Text(f"On {findings.tests[0]}; blocks of 16 entries under certified cones."),
             Rows([*head, "cells bring"], rows),
         ],
-    )
-
-
-def claim_soft(findings: Findings) -> Claim:
-    """Soft mode."""
-    texts = []
-    for name in findings.tests:
-        found = findings.get(f"soft/{name}")
-        if found is not None:
-            first, last = found["rows"][0], found["rows"][-1]
-            texts.append(
-                f"{name}: beta=0 recall {first['recall']:.4f}, {percent(first['proved'])} proved, "
-                f"{number(first['speedup'])}x; beta=alpha {last['recall']:.4f}, "
-                f"{number(last['speedup'])}x"
-            )
-    return Claim(
-        "Section 7",
-        "A threshold beta below alpha gives a spectrum from exact to approximate search",
-        HOLDS if texts else UNKNOWN,
-        "; ".join(texts),
-        "every answer says whether it was exact all the same, or how far off it can be",
-    )
-
-
-def claim_cells(findings: Findings) -> Claim:
-    """Cells."""
-    checks, texts = [], []
-    for n in (findings.size["section_entries"], findings.size["entries"]):
-        for point in (RECOMMENDED, FASTEST):
-            found = findings.get(f"cells/n{n}-{slug(point)}")
-            if found is not None:
-                ours, without = found["with cells"], found["without cells"]
-                checks.append(ours["speedup"] > without["speedup"])
-                texts.append(
-                    f"K={point[0]}, N={n:,}: {percent(ours['scanned_share'])} of the majors read, "
-                    f"{number(ours['speedup'] / without['speedup'])} times the speed without cells"
-                )
-    return Claim(
-        "Future work",
-        "Open question: would sub-linear indexing of the majors help?",
-        judge(checks).replace("holds", "yes").replace("does not hold here", "no"),
-        "; ".join(texts),
-        "and the answer stays exact: a cell is skipped under a certified bound",
     )
 
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 
 from experiments.harness.comparison import Case
 from experiments.harness.page import MISSING, Picture, Rows, Section, Text, number, ratio
 from experiments.harness.points import ALL_POINTS, RECOMMENDED, Point, fraction, slug
 from experiments.harness.records import Result
-from experiments.reproduce.findings import Claim, Findings, judge, paper_graph
+from experiments.reproduce.findings import Findings, paper_graph
 from experiments.reproduce.pictures import DPI, put_legend_below
 from experiments.reproduce.work import Part, Run, Work, measure_case
-from experiments.speed.goals import TRUSTED_RECALL
 from hiernorm.learn.pictures import make_figure
 
 
@@ -126,134 +124,6 @@ def _builds(findings: Findings) -> Rows:
                 row = [f"{n:,}", names[build["family"]], f"{build['seconds']:.2f}", memory]
                 rows.append(row)
     return Rows(["N", "index", "seconds", "memory over vectors"], rows)
-
-
-def claim_recall(findings: Findings) -> Claim:
-    """The recall of graphs."""
-    needed = []
-    for n in findings.size["graph_entries"]:
-        speeds = findings.graph_speeds(n, 1 / 8)
-        graphs = [(name, s) for (family, name), s in speeds.items() if family == "hnswlib"]
-        if graphs:
-            rival = findings.rival(n)
-            least = f"{graphs[0][0].rpartition(' ')[2]} {graphs[0][1].recall:.4f}"
-            wanted = "none" if rival is None else rival[0].rpartition(" ")[2]
-            needed.append((n, wanted, least, graphs[0][1].recall))
-    falls = [later[3] < before[3] for before, later in pairwise(needed)]
-    return Claim(
-        "Section 7 (ii)",
-        "HNSW's recall depends on scale and is not guaranteed",
-        judge([any(falls)] if falls else []),
-        "; ".join(
-            f"N={n:,}: {least}, {wanted} for {TRUSTED_RECALL}" for n, wanted, least, _ in needed
-        ),
-    )
-
-
-def claim_race(findings: Findings) -> Claim:
-    """Ours: the cascade and hnswlib."""
-    checks, texts = [], []
-    for n in findings.size["graph_entries"]:
-        rival, ours = findings.rival(n), _cascade_speed(findings, n)
-        if rival is not None and ours is not None:
-            checks.append(ours > rival[1].mean)
-            texts.append(f"N={n:,}: {number(ours / rival[1].mean)} times {rival[0]}")
-    return Claim(
-        "ours",
-        "Exact search by the cascade is faster than hnswlib at its smallest ef with a recall of at "
-        "least 0.999, at every size",
-        judge(checks),
-        "; ".join(texts),
-    )
-
-
-def claim_graphs_at_large(findings: Findings) -> Claim:
-    """Graphs on large databases."""
-    checks, texts = [], []
-    for n in [n for n in findings.size["graph_entries"] if n >= findings.size["section_entries"]]:
-        rival, ours = findings.rival(n), _cascade_speed(findings, n)
-        if rival is not None and ours is not None:
-            checks.append(rival[1].mean > ours)
-            texts.append(
-                f"N={n:,}: cascade {number(ours)}x, {rival[0]} {number(rival[1].mean)}x (recall "
-                f"{rival[1].recall:.4f})"
-            )
-    return Claim(
-        "Section 7 (i)",
-        "HNSW is considerably faster at large N: 111.9x against 12.5x at 99,000",
-        judge(checks),
-        "; ".join(texts),
-        "exact search is ahead of the graph at the smallest ef with recall of at least 0.999"
-        if checks and not any(checks)
-        else "",
-    )
-
-
-def claim_small_databases(findings: Findings) -> Claim:
-    """Graphs on small databases."""
-    n = findings.size["graph_entries"][0]
-    speeds = findings.graph_speeds(n, RECOMMENDED[1])
-    graphs = {name: s.mean for (family, name), s in speeds.items() if family == "hnswlib"}
-    own = {family: s.mean for (family, _), s in speeds.items() if family in ("paper", "cascade")}
-    checks = [own[family] > max(graphs.values()) for family in own] if graphs and own else []
-    best = max(graphs, key=lambda name: graphs[name], default="")
-    return Claim(
-        "Section 7 (iv)",
-        f"At N = {n:,} HN exceeds every HNSW setting",
-        judge(checks),
-        f"Algorithm 1 {number(own.get('paper'))}x, cascade {number(own.get('cascade'))}x; {best} "
-        f"{number(graphs[best])}x"
-        if checks
-        else "",
-    )
-
-
-def claim_independent_of_size(findings: Findings) -> Claim:
-    """Speed-up and size."""
-    rates: dict[str, list[tuple[int, float]]] = {"paper": [], "cascade": []}
-    for n in findings.size["graph_entries"]:
-        for (family, _), speed in findings.graph_speeds(n, RECOMMENDED[1]).items():
-            if family in rates:
-                rates[family].append((n, speed.mean))
-    times = [rate for _, rate in rates["paper"]]
-    checks = [max(times) <= 2 * min(times)] if len(times) > 1 else []
-    paper, cascade = (
-        ", ".join(f"{number(rate)}x at {n:,}" for n, rate in found) for found in rates.values()
-    )
-    return Claim(
-        "Section 7 (iv)",
-        "HN's speed-up does not depend on N (9.5x, 9.5x, 12.5x, 7.2x)",
-        judge(checks),
-        f"Algorithm 1: {paper}",
-        f"cascade: {cascade}",
-    )
-
-
-def claim_knee(findings: Findings) -> Claim:
-    """Up to alpha = 1/8 hardly slower, at 1/4 much: by Algorithm 1 at the size of Section 3."""
-    n = findings.size["section_entries"]
-    rates = {
-        alpha: speed.mean
-        for k, alpha in ALL_POINTS
-        if k == RECOMMENDED[0]
-        for (family, _), speed in findings.graph_speeds(n, alpha).items()
-        if family == "paper"
-    }
-    checks = []
-    if {1 / 32, 1 / 8, 1 / 4} <= set(rates):
-        checks = [rates[1 / 8] > 0.9 * rates[1 / 32], rates[1 / 4] < 0.9 * rates[1 / 8]]
-    return Claim(
-        "Section 7",
-        "K = 16, alpha = 1/8 is the knee: speed hardly falls from alpha = 1/32 to 1/8 (12.6x to "
-        "12.5x) and does at 1/4 (10.4x)",
-        judge(checks),
-        f"N = {n:,}: " + ", ".join(f"alpha={a:g} {number(rate)}x" for a, rate in rates.items()),
-    )
-
-
-def _cascade_speed(findings: Findings, n: int) -> float | None:
-    speeds = findings.graph_speeds(n, RECOMMENDED[1])
-    return next((s.mean for (family, _), s in speeds.items() if family == "cascade"), None)
 
 
 def draw_sizes(findings: Findings, path: Path) -> bool:

@@ -14,7 +14,7 @@ from experiments.harness.conditions import hold
 from experiments.harness.page import MISSING, Rows, Section, Text, number
 from experiments.harness.points import ALL_POINTS, Point, fraction, slug
 from experiments.harness.records import Result
-from experiments.reproduce.findings import DIM, Claim, Findings, count, judge, paper_speed
+from experiments.reproduce.findings import DIM, Findings, paper_speed
 from experiments.reproduce.work import Part, Run, Work
 from hiernorm.reference import Float32Array
 
@@ -170,63 +170,3 @@ def byte_model(point: Point, share: float) -> float:
     major, _ = point
     minor = -(-4 * (DIM - major) // LINE) * LINE
     return 4 * DIM / (4 * major + share * minor)
-
-
-def claim_layout(findings: Findings) -> Claim:
-    """Structures of arrays."""
-    checks, texts = [], []
-    for point in LAYOUT_POINTS:
-        found = findings.get(f"layout/{slug(point)}")
-        if found is not None:
-            times = {name: mean(values) for name, values in found["seconds"].items()}
-            factor = times["majors, AoS"] / times["majors, SoA"]
-            checks.append(factor > 1)
-            whole = times["brute force"] / times["majors, SoA"]
-            texts.append(
-                f"K={point[0]}: {number(factor)} times faster than AoS, {number(whole)} times than "
-                "brute force"
-            )
-    return Claim(
-        "Section 6",
-        "Structure of arrays makes the scan of majors bandwidth-efficient",
-        judge(checks),
-        "; ".join(texts),
-        "int8 codes read a quarter of those bytes",
-    )
-
-
-def claim_order(findings: Findings) -> Claim:
-    """The order of Phase 2."""
-    checks, texts = [], []
-    for point in LAYOUT_POINTS:
-        found = findings.get(f"layout/{slug(point)}")
-        if found is not None:
-            times = {name: mean(values) for name, values in found["seconds"].items()}
-            test, sort = times["skip test in index order"], times["sort of the scores"]
-            checks.append(test < sort)
-            evaluated = found["evaluated"]
-            texts.append(
-                f"K={point[0]}: test {1e3 * test:.2f} ms, sort {1e3 * sort:.2f} ms; evaluated "
-                f"{number(evaluated['index'])} in index order, {number(evaluated['sorted'])} sorted"
-            )
-    return Claim("Section 3", "Index order beats sorting", judge(checks), "; ".join(texts))
-
-
-def claim_model(findings: Findings) -> Claim:
-    """The FLOP model."""
-    factors = []
-    for scene in range(2):
-        for point in ALL_POINTS:
-            share, speed = findings.phase2(point, scene), findings.speed(point, scene, "paper")
-            if share is not None and speed is not None:
-                factors.append(speed.mean / flop_model(point, share))
-    checks = [2 / 3 <= factor <= 3 / 2 for factor in factors]
-    return Claim(
-        "Section 6",
-        "The FLOP model predicts the speed-up (7.8x for 7.8x)",
-        judge(checks),
-        f"measured over predicted: {number(min(factors))} to {number(max(factors))}; within a "
-        f"factor of 1.5 in {count(checks)} rows"
-        if factors
-        else "",
-    )

@@ -8,14 +8,11 @@ from itertools import pairwise
 from pathlib import Path
 
 from experiments.harness.page import MISSING, Picture, Rows, Section, Text, number, ratio
-from experiments.harness.points import ALL_POINTS, RECOMMENDED, Point, fraction, slug
+from experiments.harness.points import ALL_POINTS, Point, fraction, slug
 from experiments.harness.records import Result
 from experiments.reproduce.findings import (
-    Claim,
     Findings,
     Quality,
-    count,
-    judge,
     load_paper,
     paper_fpr95,
 )
@@ -27,9 +24,6 @@ from hiernorm.learn.evaluate import evaluate_scene
 from hiernorm.learn.pictures import draw_rocs, make_figure
 
 HAND_CRAFTED = "sift"
-
-SMALL_COST = 1.1
-"""The paper's own: 0.0064 over 0.0062 is 1.03. Up to a tenth counts as a small cost."""
 
 
 def plan(work: Work) -> list[Run]:
@@ -111,102 +105,6 @@ def _monotony(findings: Findings) -> str:
         else "Differences within the intervals above are noise."
     )
     return f"FPR@95 does not fall with alpha everywhere: it rises at {'; '.join(faults)}. {reason}"
-
-
-def claim_monotone(findings: Findings, k: int) -> Claim:
-    """Quality and alpha."""
-    checks, texts = [], []
-    for scene, name in enumerate(findings.tests):
-        rates = [quality.fpr95 for _, quality in findings.qualities(scene, k)]
-        checks += [later <= before for before, later in pairwise(rates)]
-        texts.append(f"{name} {', '.join(f'{rate:.4f}' for rate in rates)}")
-    return Claim(
-        "Section 5.1",
-        f"K = {k}: quality improves monotonically with alpha",
-        judge(checks),
-        f"{count(checks)} steps improve; FPR@95 for alpha = 0 to 1/4: {'; '.join(texts)}",
-    )
-
-
-def claim_small_cost(findings: Findings) -> Claim:
-    """What the recommended point costs."""
-    checks, texts = [], []
-    for scene, name in enumerate(findings.tests):
-        ours, plain = findings.quality(RECOMMENDED, scene), findings.quality("plain", scene)
-        if ours is not None and plain is not None:
-            factor = ours.fpr95 / plain.fpr95 if plain.fpr95 else float("inf")
-            checks.append(factor <= SMALL_COST)
-            texts.append(f"{name} {plain.fpr95:.4f} to {ours.fpr95:.4f} ({factor:.2f}x)")
-    return Claim(
-        "Abstract",
-        "K = 16, alpha = 1/8 costs next to nothing: FPR@95 0.0062 to 0.0064 on trevi (but 0.0201 "
-        "to 0.0462 on halfdome)",
-        judge(checks),
-        "; ".join(texts),
-        _plain_speed(findings),
-    )
-
-
-def _plain_speed(findings: Findings) -> str:
-    """What the lossless rotation reaches with no cost in quality."""
-    speeds = [(findings.speed(None, i, "cascade"), name) for i, name in enumerate(findings.tests)]
-    known = [f"{number(speed.mean)}x on {name}" for speed, name in speeds if speed is not None]
-    if not known:
-        return ""
-    return f"plain descriptors, no quality lost, by the lossless rotation: {', '.join(known)}"
-
-
-def claim_below_baseline(findings: Findings) -> Claim:
-    """HN better than the baseline."""
-    checks, texts = [], []
-    for scene, name in enumerate(findings.tests):
-        ours, plain = findings.quality((16, 1 / 4), scene), findings.quality("plain", scene)
-        if ours is not None and plain is not None:
-            checks.append(ours.fpr95 < plain.fpr95)
-            texts.append(f"{name} {ours.fpr95:.4f} against {plain.fpr95:.4f}")
-    return Claim(
-        "Section 5.1",
-        "K = 16, alpha = 1/4 is better than the plain baseline (trevi)",
-        judge(checks),
-        "; ".join(texts),
-    )
-
-
-def claim_below_sift(findings: Findings) -> Claim:
-    """HN and SIFT."""
-    checks, worse = [], []
-    for scene, name in enumerate(findings.tests):
-        sift = findings.quality("sift", scene)
-        for point in ALL_POINTS:
-            ours = findings.quality(point, scene)
-            if sift is not None and ours is not None:
-                checks.append(ours.fpr95 < sift.fpr95)
-                if not checks[-1]:
-                    worse.append(f"K={point[0]}, alpha={point[1]:g} on {name} ({ours.fpr95:.4f})")
-    return Claim(
-        "Section 5.1",
-        "HN keeps its advantage over SIFT on both scenes (the paper's own K = 8 with alpha up to "
-        "1/16 is behind SIFT on halfdome)",
-        judge(checks),
-        f"{count(checks)} are below SIFT" + (f"; not {', '.join(worse)}" if worse else ""),
-    )
-
-
-def claim_harder_scene(findings: Findings) -> Claim:
-    """The two scenes."""
-    checks = []
-    whats: list[str | Point] = ["plain", *ALL_POINTS]
-    for what in whats:
-        first, second = findings.quality(what, 0), findings.quality(what, 1)
-        if first is not None and second is not None:
-            checks.append(second.fpr95 > first.fpr95)
-    return Claim(
-        "Section 5.1",
-        "The second test scene is harder than the first for every configuration",
-        judge(checks),
-        f"{count(checks)}: {findings.tests[1]} against {findings.tests[0]}; other scenes than the "
-        "paper's",
-    )
 
 
 def draw_curves(findings: Findings, path: Path, major: int) -> bool:

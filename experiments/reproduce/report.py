@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -22,12 +21,11 @@ from experiments.reproduce import (
     speed,
     training,
 )
-from experiments.reproduce.findings import SETTINGS, UNKNOWN, Claim, Findings
+from experiments.reproduce.findings import SETTINGS, Findings
 from experiments.reproduce.options import Options
+from experiments.reproduce.summary import judge_claims, list_claims, summary, title_of
 from experiments.reproduce.work import Part, Run, Work
 from hiernorm.extras import import_extra
-
-TITLE = "Hierarchical Normalization, reproduced"
 
 PARTS: tuple[Part, ...] = (
     setting.PART,
@@ -45,39 +43,6 @@ PARTS: tuple[Part, ...] = (
     training.HARDEST,
 )
 """What takes longest, building graphs and training, comes last."""
-
-CLAIMS: tuple[Callable[[Findings], Claim], ...] = (
-    determinism.claim_exact,
-    determinism.claim_deterministic,
-    determinism.claim_graphs_vary,
-    graphs.claim_recall,
-    determinism.claim_ties,
-    future.claim_soft,
-    partial(quality.claim_monotone, k=16),
-    partial(quality.claim_monotone, k=8),
-    quality.claim_small_cost,
-    quality.claim_below_baseline,
-    quality.claim_below_sift,
-    quality.claim_harder_scene,
-    energy.claim_posthoc,
-    energy.claim_pca,
-    training.claim_larger_batches,
-    speed.claim_fastest,
-    speed.claim_recommended,
-    speed.claim_cascade,
-    speed.claim_phase2,
-    speed.claim_slower_with_alpha,
-    speed.claim_fastest_point,
-    layout.claim_layout,
-    layout.claim_order,
-    layout.claim_model,
-    graphs.claim_race,
-    graphs.claim_graphs_at_large,
-    graphs.claim_small_databases,
-    graphs.claim_independent_of_size,
-    graphs.claim_knee,
-    future.claim_cells,
-)
 
 PICTURES: dict[str, Callable[[Findings, Path], bool]] = {
     "roc-K16.png": partial(quality.draw_curves, major=16),
@@ -155,9 +120,11 @@ def render_report(out: Path) -> Path:
     figures.mkdir(parents=True, exist_ok=True)
     drawn = {name for name, draw in PICTURES.items() if draw(findings, figures / name)}
     section_7 = [*determinism.determinism_blocks(findings), *energy.rotation_blocks(findings)]
+    claims = judge_claims(findings)
     sections = [
+        summary(findings, claims),
         setting.setting(findings),
-        claims(findings),
+        list_claims(claims),
         quality.table_1(findings),
         speed.table_2(findings),
         speed.table_3(findings),
@@ -172,26 +139,11 @@ def render_report(out: Path) -> Path:
         future.cells(findings),
         list_runs(findings),
     ]
-    report = render_markdown(TITLE, sections, drawn)
+    report = render_markdown(title_of(findings), sections, drawn)
     write_file(out / "REPORT.md", report)
     page = out / "index.html"
-    write_file(page, render_page(TITLE, sections, figures, drawn))
+    write_file(page, render_page(title_of(findings), sections, figures, drawn))
     return page
-
-
-def claims(findings: Findings) -> Section:
-    """Every claim in one line."""
-    found = [claim(findings) for claim in CLAIMS]
-    verdicts = Counter(claim.verdict for claim in found)
-    summary = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
-    rows = [
-        [claim.place, claim.says, f"**{claim.verdict}**", claim.evidence, claim.past]
-        if claim.verdict != UNKNOWN
-        else [claim.place, claim.says, UNKNOWN, "", ""]
-        for claim in found
-    ]
-    head = ["where", "the paper says", "verdict", "evidence", "past the paper"]
-    return Section("Claims", [Text(f"{len(found)} claims: {summary}."), Rows(head, rows)])
 
 
 def list_runs(findings: Findings) -> Section:

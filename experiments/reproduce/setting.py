@@ -7,10 +7,11 @@ from statistics import mean
 
 import numpy as np
 
-from experiments.harness.page import Rows, Section, Text, percent
+from experiments.harness.page import Rows, Section, Text, percent, plural
 from experiments.harness.patches import find_photos
 from experiments.harness.points import ALL_POINTS, Point, slug
 from experiments.harness.records import Result
+from experiments.reproduce.claims.reasons import list_loads
 from experiments.reproduce.findings import Findings, load_paper
 from experiments.reproduce.work import Part, Run, Work, describe_database
 from experiments.speed.goals import BUSY_SHARE
@@ -118,8 +119,6 @@ def setting(findings: Findings) -> Section:
         f"seed {findings.settings['seed']}, commit {record and record.made_at}, "
         f"{((record and record.date) or '')[:10]}. A ratio is ours over the paper's."
     )
-    if findings.size["name"] == "smoke":
-        text += " **A smoke run shows that everything works; none of its figures is a result.**"
     table = Rows(["", "the paper", "here"], rows)
     return Section("What differs from the paper's setting", [Text(text), table])
 
@@ -140,23 +139,17 @@ def _pool(findings: Findings) -> str:
             continue
         data = found["database"]
         kinds = ", ".join(f"{count:,} {_KINDS[kind]}" for kind, count in data["kinds"].items())
-        held = len(found["images_held_out"])
+        held = plural(len(found["images_held_out"]), "image")
         texts.append(
             f"{name}: {data['entries']:,} real patches ({kinds}; {data['own']:,} of the scene "
-            f"itself, {found['distinct']:,} different descriptors), {held} images held out for "
+            f"itself, {found['distinct']:,} different descriptors), {held} held out for "
             f"{found['queries']:,} queries"
         )
     return "; ".join(texts) or "not run"
 
 
 def _load(findings: Findings) -> str:
-    timed = ("speed", "graphs", "layout", "soft", "cells", "higher")
-    shares = [
-        share
-        for record in findings.records
-        if record.name.split("/")[0] in timed
-        and (share := record.load["other_processes"]) is not None
-    ]
+    shares = list_loads(findings)
     if not shares:
         return "unknown"
     text = (

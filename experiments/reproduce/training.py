@@ -9,7 +9,7 @@ from experiments.harness.comparison import Case
 from experiments.harness.page import MISSING, Rows, Section, Text, number, percent
 from experiments.harness.points import RECOMMENDED, Point, slug
 from experiments.harness.records import Result
-from experiments.reproduce.findings import Claim, Findings, judge, speeds_of
+from experiments.reproduce.findings import Findings, speeds_of
 from experiments.reproduce.work import Part, Run, Work, measure_case
 
 MAJORS = (16, 24, 32, 64)
@@ -129,24 +129,4 @@ def hardest(findings: Findings) -> Section:
     return Section(
         "Future work: K = 8 with hardest negatives and larger batches, alpha = 1/8",
         [Text(how), Rows(["scene", "negatives", "pairs per batch", "FPR@95"], rows)],
-    )
-
-
-def claim_larger_batches(findings: Findings) -> Claim:
-    """Larger batches."""
-    rows = [r.result for r in findings.records if r.name.startswith("hardest/")]
-    random = [row for row in rows if row["loss"] == "triplet"]
-    mined = [row for row in rows if row["loss"] == "hardest"]
-    checks, texts = [], []
-    for name in findings.tests if random and mined else []:
-        base = random[0]["scenes"][name]["fpr95"]
-        for row in mined:
-            rate = row["scenes"][name]["fpr95"]
-            checks.append(rate < base)
-            texts.append(f"{name}, {row['batch']} pairs: {number(rate)} against {number(base)}")
-    return Claim(
-        "Future work",
-        "K = 8 gains from hard negatives and larger batches",
-        judge(checks),
-        "; ".join(texts) + " with random negatives" * bool(texts),
     )

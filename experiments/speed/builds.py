@@ -38,8 +38,9 @@ class BuildCase:
         rng = np.random.default_rng(seed)
         if self.kind == "uniform":
             return rng.random((self.n, self.dim), dtype=np.float32)
-        spectrum = np.float32(1) / np.sqrt(np.arange(1, self.dim + 1, dtype=np.float32))
-        return rng.standard_normal((self.n, self.dim)).astype(np.float32) * spectrum
+        spectrum = 1 / np.sqrt(np.arange(1, self.dim + 1))
+        rows: Float32Array = (rng.standard_normal((self.n, self.dim)) * spectrum).astype(np.float32)
+        return rows
 
 
 FULL_BUILDS = (

@@ -7,6 +7,8 @@ _F32 = npt.NDArray[np.float32]
 _F64 = npt.NDArray[np.float64]
 _I64 = npt.NDArray[np.int64]
 _U8 = npt.NDArray[np.uint8]
+_I16 = npt.NDArray[np.int16]
+_I32 = npt.NDArray[np.int32]
 _U32 = npt.NDArray[np.uint32]
 
 def isa() -> str: ...
@@ -155,3 +157,15 @@ def range_segments(
     threshold: float,
     threads: int,
 ) -> tuple[_I64, _I64, _F64, _I64, _F64, int]: ...
+
+CODE_SLOTS: int
+
+class ByteSet:
+    def __init__(self, rows: _U8, codes: _I16, shift: int) -> None: ...
+    def __len__(self) -> int: ...
+    @property
+    def nbytes(self) -> int: ...
+
+def match_bytes(
+    a: ByteSet, b: ByteSet, limits: _I32, least: int, cross_check: bool, threads: int
+) -> tuple[_I64, int]: ...

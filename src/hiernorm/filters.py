@@ -12,10 +12,14 @@ from hiernorm.array_types import BoolArray, Int64Array
 from hiernorm.arrays import as_ids
 
 if TYPE_CHECKING:
+    from hiernorm.payload.conditions import BoundCondition
     from hiernorm.storage.selection import Selection
 
-Where: TypeAlias = "Selection | Callable[[Int64Array], npt.ArrayLike] | npt.ArrayLike"
-"""Ids, a mask over the ids of the container, or a function of an array of ids."""
+Where: TypeAlias = (
+    "Selection | BoundCondition | Callable[[Int64Array], npt.ArrayLike] | npt.ArrayLike"
+)
+"""Ids, string keys, a mask over the ids of the container, a function of an array of ids, or a
+condition on the payload: a text or a pyarrow expression (:mod:`hiernorm.payload.conditions`)."""
 
 
 def call_filter(where: Callable[[Int64Array], npt.ArrayLike], ids: Int64Array) -> BoolArray:

@@ -107,7 +107,7 @@ def _prefers_flat(sample: _Sample, entries: int, metric: str) -> bool:
 
 
 def _most_rows(rows: Float32Array) -> int:
-    return max(1, SAMPLE_VALUES // rows.shape[1])
+    return max(1, SAMPLE_VALUES // int(rows.shape[1]))
 
 
 def _encode(sample: _Sample, entries: int, major: int, metric: str) -> Encoding:

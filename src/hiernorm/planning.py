@@ -43,7 +43,8 @@ def prefers_flat(sample: _core.Index, rows: Float32Array) -> bool:
     d = rows.shape[1]
     survivor_ns = SURVIVOR_NS + SURVIVOR_NS_PER_DIM * d
     scan_ns = (encoding.major + 1) * SCAN_NS_PER_SLOT
-    return FLAT_NS_PER_DIM * d < scan_ns + survivors(sample, rows) * survivor_ns
+    cascade_ns = scan_ns + survivors(sample, rows) * survivor_ns
+    return bool(FLAT_NS_PER_DIM * d < cascade_ns)
 
 
 def survivors(sample: _core.Index, rows: Float32Array) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import numpy.typing as npt
@@ -58,6 +59,14 @@ class Searchable(Protocol):
     def digest(self) -> str:
         """SHA-256 of parameters and entries."""
 
+    @property
+    def string_keys(self) -> bool:
+        """Whether entries are named by strings: ``ids`` below are then such, or integers."""
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """The payload columns: name to type."""
+
     def __len__(self) -> int: ...
 
     def __contains__(self, id: object) -> bool: ...
@@ -76,11 +85,18 @@ class Searchable(Protocol):
     def range(self, q: npt.ArrayLike, threshold: float, *, where: Any = None) -> RangeHits:
         """Every entry with score >= threshold, best first."""
 
-    def reconstruct(self, ids: npt.ArrayLike) -> Float32Array:
+    def reconstruct(self, ids: npt.ArrayLike | Sequence[str]) -> Float32Array:
         """The vectors of ``ids``, as they were added; KeyError names the first unknown id."""
+
+    def payload(
+        self,
+        ids: npt.ArrayLike | Sequence[str] | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> Any:
+        """The payload of ``ids`` as an Arrow table; see :meth:`hiernorm.Database.payload`."""
 
     def verify(self, q: npt.ArrayLike, hits: Hits, *, where: Any = None) -> Verification:
         """Compare an answer with exhaustive search and list the differences."""
 
-    def delete(self, ids: npt.ArrayLike, *, ignore_missing: bool = False) -> None:
+    def delete(self, ids: npt.ArrayLike | Sequence[str], *, ignore_missing: bool = False) -> None:
         """Delete entries; KeyError names the first id that is not there, unless ignored."""

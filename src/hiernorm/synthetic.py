@@ -3,7 +3,7 @@
 Two kinds, one model. `hierarchical` draws features with a decaying spectrum and normalises them
 hierarchically; `plain` hides such a spectrum under a random rotation and normalises to unit
 length. The constants below were set once, so that the Phase-2 shares and the recall of a graph
-index come out close to those measured on real patches; docs/explanation/synthetic-data.md compares
+index come out close to those measured on real patches; docs/research/synthetic-data.md compares
 them.
 """
 

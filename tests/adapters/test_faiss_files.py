@@ -128,6 +128,16 @@ def test_any_other_file_has_its_error_which_names_it(tmp_path):
         ours.read_index(tmp_path / "none")
 
 
+@pytest.mark.parametrize("kind", ["IxFI", "IxM2", "IndexHN"])
+def test_no_byte_behind_an_index_is_read_from_a_stream(kind):
+    index = ours.IndexHN(8) if kind == "IndexHN" else made(ours, kind)
+    if kind == "IndexHN":
+        index.add(X)
+    stream = io.BytesIO(ours.serialize_index(index).tobytes() + b"what follows")
+    assert_same_answers(ours.read_index(ours.PyCallbackIOReader(stream.read)), index)
+    assert stream.read() == b"what follows"
+
+
 def test_an_index_goes_through_streams_and_bytes():
     index = made(ours, "IxM2")
     stream = io.BytesIO()

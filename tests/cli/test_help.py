@@ -106,6 +106,8 @@ def test_a_reader_that_closes_the_pipe_is_no_error(tmp_path: Path) -> None:
 
 MISSING = [
     "add {db} none.npy",
+    "advise none.npy --plot new.png",
+    "advise {x} --plot none/new.png",
     "build new.hn none.npy",
     "build new.hn {x} --ids none.txt",
     "build none/new.hn {x}",

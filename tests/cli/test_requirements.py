@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from colmap_support import write_database
 from commands import leaf_commands
 from extra_modules import OPTIONAL, installs
 from hiernorm.cli.app import app
@@ -21,6 +22,8 @@ COMMANDS = dict(leaf_commands())
 NEEDS = {
     "add db.hn x.npy": None,
     "add db.hn x.parquet": "parquet",
+    "advise x.npy --plot new.png": "plot",
+    "advise x.parquet": "parquet",
     "build new.hn x.npy": None,
     "build new.hn x.npy x.parquet": "parquet",
     "check db.hn": None,
@@ -28,6 +31,9 @@ NEEDS = {
     "cluster check db.hn": "ray",
     "cluster info db.hn": "ray",
     "cluster search db.hn x.npy": "ray",
+    "colmap compare colmap.db -o new.png": "colmap",
+    "colmap match colmap.db": "colmap",
+    "colmap pairs colmap.db": None,
     "compact db.hn": None,
     "completion bash": None,
     "data download liberty": "data",
@@ -46,6 +52,7 @@ NEEDS = {
     "info db.hn": None,
     "locate photos/a.png --in db.hn": "vision",
     "match photos/a.png photos/a.png -o new.png": "vision",
+    "reconstruct photos -o new": "colmap",
     "search db.hn x.npy": None,
     "search db.hn x.npy --out new.parquet": "parquet",
     "train --data scene --out new": "train",
@@ -59,6 +66,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     np.save("x.npy", np.eye(4, dtype=np.float32))
     assert CliRunner().invoke(app, ["build", "db.hn", "x.npy"]).exit_code == 0
+    rows = np.random.default_rng(0).integers(0, 90, (8, 128), np.uint8)
+    write_database(Path("colmap.db"), [(np.zeros((8, 4), np.float32), rows)] * 2)
     for name in ("x.parquet", "photos/a.png", "scene/info.txt"):
         Path(name).parent.mkdir(exist_ok=True)
         Path(name).write_bytes(b"never read")

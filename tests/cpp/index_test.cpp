@@ -80,7 +80,7 @@ TEST(names_of_metrics_and_engines_are_checked) {
                                         "metric must be one of ip, cosine, l2, got 'L2'");
     check_throws<std::invalid_argument>(
         [] { (void)engine_named("fast"); },
-        "engine must be one of cascade, paper, exhaustive, got 'fast'");
+        "engine must be one of cascade, paper, exhaustive, flat, got 'fast'");
 }
 
 }  // namespace

@@ -216,11 +216,11 @@ def test_options_refuse_what_cannot_be_reproduced(options: Options) -> None:
 
 
 def test_examples_in_docstrings_are_true() -> None:
-    folders = ("harness", "reproduce")
+    folders = ("harness", "reproduce", "reproduce.claims")
     modules = [
         f"experiments.{folder}.{file.stem}"
         for folder in folders
-        for file in (Path(experiments.__path__[0]) / folder).glob("*.py")
+        for file in Path(experiments.__path__[0], *folder.split(".")).glob("*.py")
     ]
     results = [doctest.testmod(importlib.import_module(module)) for module in sorted(modules)]
     assert sum(result.attempted for result in results) > 20

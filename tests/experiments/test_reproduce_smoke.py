@@ -22,15 +22,16 @@ from click.testing import CliRunner
 
 from experiments.harness.page import MISSING
 from experiments.reproduce.__main__ import main
-from experiments.reproduce.findings import FAILS, HOLDS, IN_PART, load_paper
+from experiments.reproduce.claims.claim import FAILS, HOLDS, IN_PART
+from experiments.reproduce.findings import load_paper
 from experiments.reproduce.report import PARTS
+from experiments.reproduce.summary import ANSWERS, CLAIMS
 from paths import ROOT
 
 # The whole reproduction is the set-up of the first test: a minute, or many on a busy machine.
 pytestmark = pytest.mark.timeout(900)
 
 PAPER = ROOT.parent / "shared" / "paper" / "tables.json"
-VERDICTS = {HOLDS, IN_PART, FAILS, "yes", "yes in part", "no"}
 
 
 def reproduce(folder: Path, *arguments: str) -> str:
@@ -69,11 +70,16 @@ def test_every_table_puts_the_papers_figure_beside_ours(report: Path) -> None:
 
 
 def test_every_claim_has_a_verdict_and_evidence(report: Path) -> None:
-    rows = [line.split(" | ") for line in sections(report)["Claims"].split("\n") if "**" in line]
-    assert len(rows) > 20
-    for row in rows:
-        assert row[2].strip("*") in VERDICTS
-        assert row[3]
+    text = sections(report)["Claims"]
+    found = re.findall(r"^- \*\*.+\*\* \(\*\*(.+)\*\*\): .+\n    - Evidence: .+$", text, re.M)
+    assert len(found) == len(CLAIMS) == text.count("\n- ")
+    assert set(found) <= {HOLDS, IN_PART, FAILS, *ANSWERS.values()}
+
+
+def test_smoke_run_says_that_it_is_none_of_the_paper(report: Path) -> None:
+    text = (report / "REPORT.md").read_text(encoding="utf-8")
+    assert text.startswith("# Hierarchical Normalization, a smoke run\n")
+    assert "none of its figures is a result" in sections(report)["Summary"]
 
 
 def test_every_run_tells_how_it_was_made(report: Path) -> None:

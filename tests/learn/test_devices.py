@@ -61,7 +61,7 @@ def test_all_tensors_of_a_step_are_on_the_device(
     sets = load_sets(settings)
     monkeypatch.setattr("hiernorm.learn.run.find_device", torch.device)
     monkeypatch.setattr(torch.Tensor, "item", lambda tensor: 1.0)  # there are no values
-    run = TrainingRun.start(settings, sets[0], "meta")
+    run = TrainingRun.start(settings, sets[0], device="meta")
     assert run.device == torch.device("meta")
     objective = Objective(settings, run.device)
     take_step(run, sets[0], objective, steps=4)

@@ -166,6 +166,8 @@ def test_a_column_that_comes_later_is_null_before(path: Path) -> None:
         ({"meta": [{"a": 1}, {"a": 2}]}, "store it as JSON text"),
         ({"new": [None, None]}, "all of its values are missing: give it a type"),
         ({"new": [1, "a"]}, "payload column 'new' has values of different types"),
+        ({"new": ["a", "b\ud800"]}, "payload column 'new' has values of different types"),
+        ({"new": [1, 2**70]}, "payload column 'new' has values of different types"),
         ({"new": "ab"}, "payload column 'new' must have one value per vector, got str"),
         ({"new": [1]}, "2 vectors need 2 rows of payload, got 1"),
         ({"new": [1, 2, 3]}, "2 vectors need 2 rows of payload, got 3"),

@@ -119,6 +119,8 @@ def test_keys_that_do_not_fit_are_refused(db: hiernorm.Database) -> None:
             insert(ROWS[:2], ["a"])
         with raises_text(ValueError, "a key is the empty string: give every entry a name"):
             insert(ROWS[:2], ["a", ""])
+        with pytest.raises(ValueError, match="has half of a surrogate pair"):
+            insert(ROWS[:2], ["a", "b\ud800"])
         with raises_text(TypeError, "keys must be strings, got 3 of type int"):
             insert(ROWS[:2], ["a", 3])
         with pytest.raises(

@@ -23,8 +23,18 @@ MODULES = {
 
 OPTIONAL = frozenset(
     (
-        *("cv2", "faiss", "hnswlib", "kornia", "matplotlib", "onnx", "onnxruntime", "pooch"),
-        *("pyarrow", "ray", "requests", "safetensors", "sentence_transformers", "skimage"),
+        *("cv2", "faiss", "h5py", "hnswlib", "kornia", "matplotlib", "onnx", "onnxruntime"),
+        *(
+            "pandas",
+            "pooch",
+            "pyarrow",
+            "pycolmap",
+            "ray",
+            "requests",
+            "safetensors",
+            "sentence_transformers",
+            "skimage",
+        ),
         *("sklearn", "starlette", "torch", "usearch", "uvicorn"),
     )
 )

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
-import os
 import re
 import shutil
 import signal
@@ -237,23 +235,6 @@ def served(folder: Path):
         code = process.wait(60)
         process.stdout.close()
     assert code == 0
-
-
-@pytest.fixture
-def browser():
-    """Debian's Chromium, headless; where HIERNORM_REQUIRE_BROWSER is set, missing is failing."""
-    missing = pytest.fail if os.environ.get("HIERNORM_REQUIRE_BROWSER") else pytest.skip
-    try:
-        playwright = importlib.import_module("playwright.sync_api")
-    except ImportError:
-        missing("needs playwright")
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        missing("needs the package chromium")
-    with playwright.sync_playwright() as driver:
-        program = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        yield program
-        program.close()
 
 
 def shown_hits(page, key: int) -> list[int]:

@@ -9,10 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 import torch
+from click.testing import CliRunner
 
 import hiernorm
+from hiernorm.cli.app import app
 from hiernorm.learn import export_network, load_network
 from hiernorm.learn.quantization import quantize_onnx
 from hiernorm.models import Model
@@ -190,3 +193,33 @@ except ImportError as error:
         "(1, 128)",
         "this needs torch: pip install 'hiernorm[train]'",
     ]
+
+
+def test_a_device_that_is_not_here_is_an_error_before_any_work(tmp_path, monkeypatch):
+    monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: ["CPUExecutionProvider"])
+    with pytest.raises(ValueError, match=r"no device 'mps' for onnxruntime: .* has cpu"):
+        hiernorm.load_model("hn8", device="mps")
+    with pytest.raises(ValueError, match="device must be one of cpu, cuda, mps, got 'gpu'"):
+        hiernorm.load_model("hn8", device="gpu")
+    (tmp_path / "a.png").write_bytes(b"never read")
+    line = ["describe", str(tmp_path / "a.png"), "-o", str(tmp_path / "new.hn")]
+    result = CliRunner().invoke(app, [*line, "--device", "cuda"])
+    assert result.exit_code == 1
+    assert "no device 'cuda'" in result.stderr
+    assert [file.name for file in tmp_path.iterdir()] == ["a.png"]
+
+
+def test_a_device_that_does_not_start_is_not_replaced_by_the_processor(monkeypatch):
+    asked = []
+
+    class WithoutLibraries(onnxruntime.InferenceSession):
+        def __init__(self, content, options, providers):
+            asked.append(providers)
+            super().__init__(content, options, providers=["CPUExecutionProvider"])
+
+    monkeypatch.setattr(onnxruntime, "InferenceSession", WithoutLibraries)
+    cuda, cpu = "CUDAExecutionProvider", "CPUExecutionProvider"
+    monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: [cuda, cpu])
+    with pytest.raises(ValueError, match=f"could not start {cuda} for device 'cuda'"):
+        hiernorm.load_model("hn8", device="cuda")
+    assert asked == [[cuda, cpu]]

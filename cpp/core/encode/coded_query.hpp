@@ -5,7 +5,7 @@
 //     major = scale * (c.e) + residual terms,   |residual terms| <= |z_M| |y - step c|_M
 //                                                                 + |z - sq e|_M |step c|_M
 //     minor <= |z_m| |y_m|                       (before it is read)
-// The slacks below are those terms with the largest norms of a tile. docs/explanation/exactness.md
+// The slacks below are those terms with the largest norms of a tile. docs/concepts/exactness.md
 // proves them.
 #pragma once
 

@@ -121,8 +121,8 @@ struct Kernels {
     double (*distance_f32)(const double* query, const float* row, std::size_t dim);
 
     // The flat scan: scores[query * stride + entry] of `entries` rows under `count` queries, one
-    // after the other and each padded with zeros to a multiple of kLanes. Lanes and tree of dot_f32,
-    // every operation rounded to float32.
+    // after the other and each padded with zeros to a multiple of kLanes. Lanes and tree of
+    // dot_f32, every operation rounded to float32.
     void (*score_rows_f32)(const float* rows, std::size_t entries, std::size_t dim,
                            const float* queries, std::size_t count, float* scores,
                            std::size_t stride);

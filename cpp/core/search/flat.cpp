@@ -5,7 +5,7 @@
 // score_rows_f32, whose longest path has L + 4 additions,
 //
 //   ip       |s - q.x| <= (L + 5) u |q| |x|                a product and L + 4 additions round
-//   l2       |s - D| <= (L + 7) u D, D = |q - x|^2         differences, squares; no term is negative
+//   l2       |s - D| <= (L + 7) u D, D = |q - x|^2         differences, squares: none negative
 //   cosine   |s / n - q.x / |x|| <= ((L + 5) + (L + 7) / 2 + 3) u |q|,   n = |x| in float32
 //
 // up to a factor of 1 / (1 - (L + 7) u); what underflows adds at most 2^-126 a dimension. kCare is
@@ -34,6 +34,7 @@ constexpr double kMostDims = 0x1p20;     // (L + 7) u stays below 0.005
 constexpr double kLeastSquare = 0x1p-80;
 constexpr double kMostSquare = 0x1p100;
 constexpr std::size_t kStripValues = 1 << 15;  // rows that stay in the cache for all queries
+constexpr std::size_t kQueriesAtOnce = 128;    // whose scores of a strip are held
 
 // No sum within the bounds is NaN, and NaN is above no cut.
 constexpr float kSettled = std::numeric_limits<float>::quiet_NaN();
@@ -214,6 +215,11 @@ class FlatScan {
         for (std::size_t i = 0; i < answers.size(); ++i) queries_[i].finish();
     }
 
+    // Large buffers are not kept from one call to the next.
+    void shrink() {
+        if (queries_.size() > 1) *this = FlatScan();
+    }
+
    private:
     // The queries, padded with zeros, and one of zeros alone.
     void begin(const Kernels& kernels, const Mask& mask, const float* rows,
@@ -288,7 +294,12 @@ class FlatScan {
 void search_flat(const Store& store, const Kernels& kernels, Metric metric,
                   const SearchRequest& request, const float* queries, std::span<Answer> answers) {
     thread_local FlatScan scan;  // its buffers serve the next call
-    scan.search(store, kernels, metric, request, queries, answers);
+    for (std::size_t first = 0; first < answers.size(); first += kQueriesAtOnce) {
+        const std::size_t count = std::min(kQueriesAtOnce, answers.size() - first);
+        scan.search(store, kernels, metric, request, queries + first * store.dim(),
+                    answers.subspan(first, count));
+    }
+    scan.shrink();
 }
 
 }  // namespace hiernorm

@@ -12,9 +12,10 @@ import numpy as np
 from hiernorm._files import replacing
 from hiernorm.array_types import Float32Array
 from hiernorm.arrays import as_rows
-from hiernorm.cli.options import EXISTING_FILE, HITS, JSON, METRIC
+from hiernorm.cli.options import EXISTING_FILE, HITS, JSON, METRIC, OUTPUT_FILE
+from hiernorm.cli.requirements import PARQUET, needs
 from hiernorm.explanation import QUERIES, Explanation
-from hiernorm.extras import check_extra, import_extra
+from hiernorm.extras import import_extra
 from hiernorm.index import Index
 from hiernorm.settings import Metric
 from hiernorm.storage.sources import read_pieces
@@ -41,9 +42,11 @@ SERIES = ("#1b6ca8", "#b8b8b8")
 @JSON
 @click.option(
     "--plot",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=OUTPUT_FILE,
     help="Write a picture to this file: the spread of the energy, and the times.",
 )
+@PARQUET
+@needs("plot", "matplotlib", when=lambda given: given["plot"] is not None)
 def advise(
     vectors: Path,
     queries: Path | None,
@@ -53,13 +56,11 @@ def advise(
     as_json: bool,
     plot: Path | None,
 ) -> None:
-    """Measure whether hiernorm is faster than brute force for the vectors of a file.
+    """Measure whether search is faster than brute force here.
 
     VECTORS is an .npy, .safetensors or .parquet file. An index of the vectors, or of a sample of
     them, answers queries that are not in it. So does a scan of all rows. Both are exact.
     """
-    if plot is not None:
-        check_extra("plot", "matplotlib")
     rows = _read(vectors)
     if len(rows) < LEAST_ROWS:
         raise click.ClickException(

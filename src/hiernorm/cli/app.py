@@ -8,6 +8,7 @@ import hiernorm
 from hiernorm.cli import database
 from hiernorm.cli.advise import advise
 from hiernorm.cli.cluster import cluster
+from hiernorm.cli.colmap import colmap
 from hiernorm.cli.completion import completion
 from hiernorm.cli.data import data
 from hiernorm.cli.demo import demo
@@ -19,6 +20,7 @@ from hiernorm.cli.explore import explore
 from hiernorm.cli.info import info
 from hiernorm.cli.locate import locate_command
 from hiernorm.cli.match import match
+from hiernorm.cli.reconstruct import reconstruct
 from hiernorm.cli.train import train
 
 EPILOG = "\b\nExit codes:\n" + "\n".join(
@@ -48,5 +50,6 @@ def app(debug: bool) -> None:
 app.add_section("Search", *database.COMMANDS, advise, info)
 app.add_section("Search on a cluster", cluster)
 app.add_section("Photos", describe, match, locate_command, explore)
+app.add_section("Reconstruction", reconstruct, colmap)
 app.add_section("Models", train, evaluate, data)
 app.add_section("More", demo, completion)

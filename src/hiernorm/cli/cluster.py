@@ -21,6 +21,7 @@ from hiernorm.cli.options import (
     SOURCES,
     former_name,
 )
+from hiernorm.cli.payload import CONDITION, read_where
 from hiernorm.cli.progress import progress_bar
 from hiernorm.cli.requirements import needs
 from hiernorm.distributed import ShardedDatabase
@@ -101,6 +102,7 @@ def build(
 @DATABASE
 @click.argument("queries", type=EXISTING_FILE)
 @HITS
+@CONDITION
 @click.option("--allow-partial", is_flag=True, help="Answer without shards that do not respond.")
 @ADDRESS
 @LOCAL
@@ -111,6 +113,7 @@ def search(
     database: str,
     queries: Path,
     k: int,
+    where: str | None,
     allow_partial: bool,
     address: str | None,
     local: str | None,
@@ -124,7 +127,9 @@ def search(
     """
     rows = np.concatenate([piece for piece, _ in read_pieces(queries)])
     with _opened(database, address, local, deadline) as db:
-        hits = db.search(rows, k, allow_partial=allow_partial)
+        hits = db.search(
+            rows, k, where=read_where(where, db.string_keys), allow_partial=allow_partial
+        )
     missing = hits.certificate.missing
     if missing is not None:
         click.echo(f"not exact: without {missing}", err=True)

@@ -232,7 +232,7 @@ def search(
     db = Database.open(database, threads=threads)
     rows = np.concatenate([piece for piece, _ in read_pieces(queries)])
     shown = shown_columns(columns, db)
-    hits = db.search(rows, k, where=read_where(where, db))
+    hits = db.search(rows, k, where=read_where(where, db.string_keys))
     if out is not None:
         if shown or db.string_keys:
             write_hits(out, hits_table(hits, db, shown))

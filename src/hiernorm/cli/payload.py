@@ -77,11 +77,11 @@ def parse_ids(words: list[str], source: str) -> Any:
         raise click.BadParameter(f"{source}: expected one integer per line") from None
 
 
-def read_where(where: str | None, db: Database) -> Any:
+def read_where(where: str | None, string_keys: bool) -> Any:
     """A condition, or the ids in a file."""
     if where is None or (where != "-" and not Path(where).is_file()):
         return where
-    return read_ids(Path(where), db.string_keys)
+    return read_ids(Path(where), string_keys)
 
 
 def shown_columns(names: str | None, db: Database) -> list[str]:

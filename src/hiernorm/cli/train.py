@@ -197,7 +197,7 @@ def train(
     if resume:
         if data or given:
             raise click.UsageError("--resume continues with the run's own settings: give no others")
-        run = modules["run"].TrainingRun.load(out, device)
+        run = modules["run"].TrainingRun.load(out, device=device)
         sets = modules["batches"].load_sets(run.settings)
     else:
         if not data:
@@ -207,7 +207,7 @@ def train(
         settings = modules["settings"].TrainingSettings(data=data, **given)
         sets = modules["batches"].load_sets(settings)
         with progress_bar("last layer", "steps") as report:
-            run = modules["run"].TrainingRun.start(settings, sets[0], report, device)
+            run = modules["run"].TrainingRun.start(settings, sets[0], report, device=device)
     out.mkdir(parents=True, exist_ok=True)
     modules["memory"].keep_freed_memory()
     with _TrainingProgress() as progress:

@@ -23,7 +23,7 @@ module              its job
 ``session``         the connection to Ray
 ==================  ==============================================================================
 
-Needs ``pip install 'hiernorm[ray]'``; see ``docs/explanation/scale.md``.
+Needs ``pip install 'hiernorm[ray]'``; see ``docs/research/scale.md``.
 """
 
 from hiernorm._deprecation import rename_module, renamed_names

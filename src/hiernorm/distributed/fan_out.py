@@ -207,12 +207,12 @@ def plan_waves(shards: int, size: int | None, first_shard: int = 0) -> list[list
 
 def _filters(shard_query: ShardQuery, wave: list[int]) -> Iterator[tuple[int, Where | None]]:
     """The filter of each shard in a wave; a filter of ids keeps the ids of that shard."""
-    shared = (type(None), BoundCondition)
-    if isinstance(shard_query.where, shared) or callable(shard_query.where):
+    chosen = shard_query.where
+    if chosen is None or isinstance(chosen, BoundCondition) or callable(chosen):
         for shard in wave:
-            yield shard, shard_query.where
+            yield shard, chosen
         return
-    ids = np.asarray(shard_query.where)
+    ids = np.asarray(chosen)
     positions = split_by_shard(ids, shard_query.manifest.shards)
     for shard in wave:
         yield shard, ids[positions.get(shard, np.empty(0, np.int64))]

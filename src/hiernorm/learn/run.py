@@ -58,6 +58,7 @@ class TrainingRun:
         settings: TrainingSettings,
         train_set: PatchSet,
         progress: ProgressCallback | None = None,
+        *,
         device: str = "cpu",
     ) -> TrainingRun:
         """Start a run: load or draw weights, rotate them and train the head if asked to.
@@ -81,7 +82,7 @@ class TrainingRun:
         return cls(settings, network, _make_optimizer(settings, network))
 
     @classmethod
-    def load(cls, out: Path, device: str = "cpu") -> TrainingRun:
+    def load(cls, out: Path, *, device: str = "cpu") -> TrainingRun:
         """Continue a run where its state was saved, on the same device or on another."""
         place = find_device(device)
         state = load_state(out / STATE)

@@ -70,7 +70,13 @@ def as_keys(values: Any) -> list[str]:
             raise TypeError(f"keys must be strings, got {key!r} of type {type(key).__name__}")
         if not key:
             raise ValueError("a key is the empty string: give every entry a name")
+        if not _is_unicode(key):
+            raise ValueError(f"key {key!r} has half of a surrogate pair, which is no Unicode text")
     return listed
+
+
+def _is_unicode(text: str) -> bool:
+    return text.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 def as_new_keys(ids: Any, count: int, container: str) -> list[str]:

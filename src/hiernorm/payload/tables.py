@@ -128,7 +128,7 @@ def _array(name: Any, values: Any) -> Any:
         )
     try:
         return arrow.array(values)
-    except (arrow.ArrowInvalid, arrow.ArrowTypeError, arrow.ArrowNotImplementedError) as error:
+    except (arrow.ArrowException, UnicodeError, OverflowError) as error:
         raise TypeError(
             f"payload column {name!r} has values of different types, or of a type that Arrow "
             f"does not have: {error}"

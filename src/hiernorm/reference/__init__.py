@@ -5,6 +5,7 @@ the counts of certificates (:mod:`.cascade`). No cleverness: both files are mean
 sitting.
 """
 
+from hiernorm.reference.byte_matches import match_bytes
 from hiernorm.reference.canonical import (
     LANES,
     Float32Array,
@@ -41,5 +42,6 @@ __all__ = [
     "certified_search",
     "exhaustive_range",
     "exhaustive_search",
+    "match_bytes",
     "rank",
 ]

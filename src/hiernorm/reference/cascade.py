@@ -17,7 +17,7 @@ weigh        the row's major                        its exact product instead of
 settle       the float32 row                        the canonical score
 ===========  =====================================  ===========================================
 
-``docs/explanation/exactness.md`` proves the bounds.
+``docs/concepts/exactness.md`` proves the bounds.
 """
 
 from __future__ import annotations

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -13,75 +14,114 @@ from hiernorm.extras import import_extra
 from hiernorm.payload import EXTRA
 from hiernorm.payload.columns import Column
 from hiernorm.storage.manifest import FileRecord
-from hiernorm.storage.payload_file import PayloadFile, write_payload
+from hiernorm.storage.payload_file import write_payload
 
 PayloadPiece = tuple[int, Any]
 """A number of entries, and the Arrow table of their payload; None if they have none."""
-PayloadSource = Any
-"""The payload of a segment: its file, an Arrow table of its columns, or None."""
+
+
+class PayloadSource(Protocol):
+    """The payload of a segment: its file, or what is intact of it."""
+
+    columns: dict[str, Column]
+
+    def array(self, name: str) -> Any:
+        """The Arrow array of a column."""
+
+
+@dataclass(frozen=True)
+class _Source:
+    """Entries with payload: where ids are (-1: not here), which columns there are, and these."""
+
+    find: Callable[[Int64Array], Int64Array]
+    names: Sequence[str]
+    column: Callable[[Column], Any]
 
 
 class PayloadGatherer:
     """Knows where the payload of every entry is, and writes that of a new segment.
 
-    Sources follow one another. An entry is known by its id and by its place in all of them.
+    Memory does not grow with the number of entries in older segments: their ids are looked up in
+    the tables of their files, and one column of one new segment is in memory at a time.
     """
 
     def __init__(self) -> None:
-        self._sources: list[tuple[int, Any]] = []  # length, and a PayloadFile, a table or None
-        self._ids: list[Int64Array] = []
-        self._places: list[Int64Array] = []
-        self._length = 0
+        self._sources: list[_Source] = []
 
-    def add_segment(self, ids: Int64Array, payload: PayloadSource, mask: BoolArray) -> None:
-        """Add the entries of a segment that ``mask`` keeps: its ids and payload."""
-        positions = np.flatnonzero(mask)
-        self._ids.append(ids[positions])
-        self._append(len(mask), payload, positions)
+    def add_segment(
+        self,
+        find: Callable[[Int64Array], Int64Array],
+        payload: PayloadSource | None,
+        mask: BoolArray,
+    ) -> None:
+        """Add the entries of a segment that ``mask`` keeps; ``find`` tells the positions of ids."""
+        if payload is None:
+            return
+
+        def find_kept(ids: Int64Array) -> Int64Array:
+            positions = find(ids)
+            found = np.flatnonzero(positions >= 0)
+            positions[found[~mask[positions[found]]]] = -1
+            return positions
+
+        self._sources.append(
+            _Source(find_kept, list(payload.columns), lambda column: payload.array(column.name))
+        )
 
     def add_entries(self, ids: Int64Array, payload: Sequence[PayloadPiece]) -> None:
-        """Add new entries; without payload if there are no pieces."""
-        self._ids.append(ids)
-        for count, table in payload or [(len(ids), None)]:
-            self._append(count, table, np.arange(count))
+        """Add new entries; pieces of their payload follow one another as the ids do."""
+        names = {name for _, table in payload if table is not None for name in table.column_names}
+        if not names:
+            return
+        arrow = import_extra("pyarrow", extra=EXTRA)
+        order = np.argsort(ids, kind="stable")
 
-    def _append(self, length: int, source: Any, positions: Int64Array) -> None:
-        self._sources.append((length, source))
-        self._places.append(self._length + positions)
-        self._length += length
+        def find(wanted: Int64Array) -> Int64Array:
+            at = order[np.minimum(np.searchsorted(ids, wanted, sorter=order), len(ids) - 1)]
+            return np.where(ids[at] == wanted, at, -1)
+
+        def column(column: Column) -> Any:
+            kind = column.arrow_type
+            chunks: list[Any] = []
+            for count, table in payload:
+                there = table is not None and column.name in table.column_names
+                chunks += table.column(column.name).chunks if there else [arrow.nulls(count, kind)]
+            return arrow.chunked_array(chunks, kind)
+
+        self._sources.append(_Source(find, sorted(names), column))
 
     def among(self, columns: Sequence[Column]) -> list[Column]:
         """Those of ``columns`` that one of the sources has."""
-        there = {name for _, source in self._sources for name in _names(source)}
+        there = {name for source in self._sources for name in source.names}
         return [column for column in columns if column.name in there]
 
     def write(self, path: Path, columns: Sequence[Column], ids: Int64Array) -> FileRecord:
         """Write the payload of ``ids``, in their order, to a new file."""
         arrow = import_extra("pyarrow", extra=EXTRA)
-        known = np.concatenate(self._ids)
-        order = np.argsort(known, kind="stable")
-        places = np.concatenate(self._places)[order[np.searchsorted(known, ids, sorter=order)]]
-        indices = arrow.array(places)
+        places = np.full(len(ids), -1, np.int64)
+        taken, parts = 0, []
+        for source in self._sources:
+            positions = source.find(ids)
+            at = np.flatnonzero(positions >= 0)
+            places[at] = taken + np.arange(len(at))
+            taken += len(at)
+            parts.append((source, arrow.array(positions[at])))
+        indices = arrow.array(places, mask=places < 0)
 
         def read(column: Column) -> Any:
-            chunks = [_array(source, column, length) for length, source in self._sources]
-            taken = arrow.chunked_array(chunks, column.arrow_type).take(indices)
-            return taken.chunk(0) if taken.num_chunks == 1 else taken.combine_chunks()
+            kind = column.arrow_type
+            chunks = [
+                source.column(column).take(positions)
+                if column.name in source.names
+                else arrow.nulls(len(positions), kind)
+                for source, positions in parts
+            ]
+            flat = [
+                part
+                for chunk in chunks
+                for part in (chunk.chunks if isinstance(chunk, arrow.ChunkedArray) else [chunk])
+            ]
+            whole = arrow.concat_arrays(flat) if flat else arrow.nulls(0, kind)
+            return whole.take(indices)
 
         return write_payload(path, columns, len(ids), read)
-
-
-def _names(source: Any) -> Sequence[str]:
-    if source is None:
-        return ()
-    return list(source.columns) if isinstance(source, PayloadFile) else source.column_names
-
-
-def _array(source: Any, column: Column, length: int) -> Any:
-    if column.name not in _names(source):
-        arrow = import_extra("pyarrow", extra=EXTRA)
-        return arrow.nulls(length, column.arrow_type)
-    if isinstance(source, PayloadFile):
-        return source.array(column.name)
-    values = source.column(column.name)
-    return values.chunk(0) if values.num_chunks == 1 else values.combine_chunks()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 
 from hiernorm.array_types import BoolArray, Int64Array
-from hiernorm.extras import import_extra
-from hiernorm.payload import EXTRA
 from hiernorm.payload.columns import Column
 from hiernorm.storage.block_checks import FileChecks
 from hiernorm.storage.payload_file import PayloadFile
@@ -16,8 +17,7 @@ from hiernorm.storage.payload_gatherer import PayloadSource
 def find_intact_payload(payload: PayloadFile) -> tuple[BoolArray, PayloadSource]:
     """The entries ``(n,)`` all of whose values are what was written, and where to read those.
 
-    The source is the file itself if all of it is intact, else a table whose values are right for
-    the intact entries only.
+    The source is the file itself if all of it is intact.
     """
     found = _IntactValues(payload)
     intact = np.ones(payload.entries, np.bool_)
@@ -25,12 +25,22 @@ def find_intact_payload(payload: PayloadFile) -> tuple[BoolArray, PayloadSource]
         intact &= found.entries(column)
     if found.all:
         return intact, payload
-    arrow = import_extra("pyarrow", extra=EXTRA)
-    arrays = [
-        payload.assemble(column, found.offsets(column) if column.type == "string" else None)
-        for column in payload.columns.values()
-    ]
-    return intact, arrow.table(arrays, names=list(payload.columns))
+    return intact, _IntactPayload(payload.columns, payload, found)
+
+
+@dataclass(frozen=True, eq=False)
+class _IntactPayload:
+    """Payload whose values are right for the intact entries only."""
+
+    columns: dict[str, Column]
+    payload: PayloadFile
+    found: _IntactValues
+
+    def array(self, name: str) -> Any:
+        """The Arrow array of a column."""
+        column = self.columns[name]
+        offsets = self.found.offsets(column) if column.type == "string" else None
+        return self.payload.assemble(column, offsets)
 
 
 class _IntactValues:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -62,7 +63,20 @@ class IntactEntries:
 
     mask: BoolArray
     ids: Int64Array
-    payload: PayloadSource
+    payload: PayloadSource | None
+
+    @cached_property
+    def _by_id(self) -> Int64Array:
+        kept = np.flatnonzero(self.mask)
+        return kept[np.argsort(self.ids[kept], kind="stable")]
+
+    def find(self, ids: Int64Array) -> Int64Array:
+        """Positions of ``ids`` ``(m,)``; -1 for those that are not kept."""
+        if not len(self._by_id):
+            return np.full(len(ids), -1, np.int64)
+        known = self.ids[self._by_id]
+        at = np.minimum(np.searchsorted(known, ids), len(known) - 1)
+        return np.where(known[at] == ids, self._by_id[at], -1)
 
 
 def find_intact(view: SegmentView, live: BoolArray) -> tuple[IntactEntries, LostEntries]:
@@ -78,7 +92,7 @@ def find_intact(view: SegmentView, live: BoolArray) -> tuple[IntactEntries, Lost
         ids[segment.sorted_positions] = segment.sorted_ids
         known = np.ones(len(segment), np.bool_)
     keep = live & known & checks.intact_items("rows")
-    source: PayloadSource = payload
+    source: PayloadSource | None = payload
     if payload is not None:
         intact, source = find_intact_payload(payload)
         keep &= intact

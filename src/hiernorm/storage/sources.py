@@ -143,12 +143,12 @@ def read_vectors(x: Any, dim: int, payload: Any) -> tuple[Float32Array, AnyArray
         rows = as_rows("vectors", x, dim)
         return rows, None, None if payload is None else read_table(payload, len(rows))
     pieces = list(read_entries(x, payload if named else False))
-    rows = [as_rows("vectors", piece, dim) for piece, _, _ in pieces]
-    whole = np.concatenate([np.empty((0, dim), np.float32), *rows])
+    parts = [as_rows("vectors", piece, dim) for piece, _, _ in pieces]
+    whole = np.concatenate([np.empty((0, dim), np.float32), *parts])
     given = [ids for _, ids, _ in pieces if ids is not None]
     if given and len(given) < len(pieces):
         raise ValueError("some vectors of the source come with ids, and others without")
-    tables = [(len(part), own) for part, (_, _, own) in zip(rows, pieces, strict=True)]
+    tables = [(len(part), own) for part, (_, _, own) in zip(parts, pieces, strict=True)]
     own = any(table is not None for _, table in tables)
     if own and payload is not None and not named:
         raise ValueError("payload is given twice: with the vectors, and as payload=")

@@ -53,8 +53,12 @@ class PendingSegment:
         """The ids of all entries ``(n,)``, dead or alive, as far as they are known."""
         return self.view.segment.ids if self._proved is None else self._proved.ids
 
+    def find(self, ids: Int64Array) -> Int64Array:
+        """Positions of ``ids`` ``(m,)``, dead or alive; -1 where an id is not in this segment."""
+        return self.view.segment.find(ids) if self._proved is None else self._proved.find(ids)
+
     @property
-    def payload(self) -> PayloadSource:
+    def payload(self) -> PayloadSource | None:
         """The payload of all entries."""
         return self.view.payload if self._proved is None else self._proved.payload
 
@@ -172,7 +176,7 @@ class Transaction:
             total += merged[-1].live
         gathered = PayloadGatherer()
         for part in merged:
-            gathered.add_segment(part.ids, part.payload, part.current_mask())
+            gathered.add_segment(part.find, part.payload, part.current_mask())
         gathered.add_entries(ids, payload)
         if not any(part.live for part in merged):
             self._write(ids, rows, gathered, progress)
@@ -189,7 +193,7 @@ class Transaction:
         parts, self.parts = self.parts, []
         gathered = PayloadGatherer()
         for part in parts:
-            gathered.add_segment(part.ids, part.payload, part.current_mask())
+            gathered.add_segment(part.find, part.payload, part.current_mask())
         with SpillBuffer(self._folder, self._settings.dim) as buffer:
             for part in parts:
                 for piece in part.pieces():

@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hiernorm import _files
-from hiernorm.payload import KEY
+from hiernorm.extras import check_extra
+from hiernorm.payload import EXTRA, KEY
 from hiernorm.payload.columns import Column
 from hiernorm.progress import AdvanceCallback, ProgressCallback
 from hiernorm.settings import IndexSettings, Metric
@@ -188,6 +189,8 @@ def create_folder(
     share = None if alpha is None else float(alpha)
     parameters = Parameters(dim, major, share, metric, string_keys)
     parameters.settings()
+    if string_keys:
+        check_extra(EXTRA, "pyarrow")
     columns = (Column(KEY, "string"),) if string_keys else ()
     _write_new(folder, Manifest(parameters, columns=columns))
 

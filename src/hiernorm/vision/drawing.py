@@ -101,8 +101,8 @@ def draw_matches(
 
 def _choose_height(photos: tuple[UInt8Array, UInt8Array]) -> int:
     """The height of both photos: that of the higher, unless both together are then too wide."""
-    highest = max(LEAST_HEIGHT, *(photo.shape[0] for photo in photos))
-    width = sum(photo.shape[1] / photo.shape[0] for photo in photos)  # at height 1
+    highest = max(LEAST_HEIGHT, *(int(photo.shape[0]) for photo in photos))
+    width: float = sum(photo.shape[1] / photo.shape[0] for photo in photos)  # at height 1
     return max(1, min(highest, int(MOST_WIDTH / width)))
 
 

@@ -31,9 +31,9 @@ class PyCallbackIOReader:
         self.callback = callback
         self.bsz = as_count("bsz", bsz)
 
-    def read(self) -> bytes:
-        """All bytes."""
-        return b"".join(iter(lambda: self.callback(self.bsz), b""))
+    def read(self, size: int) -> bytes:
+        """The next bytes, ``size`` at most; none at the end."""
+        return self.callback(min(size, self.bsz))
 
 
 def write_index(index: Index, fname: Any, io_flags: int = 0) -> None:
@@ -86,12 +86,12 @@ def read_index(fname: Any, io_flags: int = 0) -> Index:
     IndexFlatL2(d=2, ntotal=2)
     """
     if hasattr(fname, "read"):
-        return _decode(np.frombuffer(fname.read(), np.uint8), "the stream")
+        return _decode(lambda: decode(_stream_reader(fname.read)), "the stream")
     path = Path(fname)
     if not path.is_file():
         raise MissingFileError(f"no such file: {path}")
     whole = np.memmap(path, np.uint8, "r") if path.stat().st_size else np.empty(0, np.uint8)
-    return _decode(whole, str(path))
+    return _decode(lambda: _decode_whole(whole), str(path))
 
 
 def serialize_index(index: Index, io_flags: int = 0) -> Bytes:
@@ -102,18 +102,47 @@ def serialize_index(index: Index, io_flags: int = 0) -> Bytes:
 def deserialize_index(data: npt.ArrayLike | bytes, io_flags: int = 0) -> Index:
     """The index whose bytes :func:`serialize_index`, or that of FAISS, returned."""
     if isinstance(data, (bytes, bytearray, memoryview)):
-        return _decode(np.frombuffer(data, np.uint8), "data")
+        data = np.frombuffer(data, np.uint8)
     array = np.asarray(data)
     if array.dtype != np.uint8 or array.ndim != 1:
         raise TypeError(f"data must be bytes or uint8 (n,), got {array.dtype} {array.shape}")
-    return _decode(array, "data")
+    return _decode(lambda: _decode_whole(array), "data")
 
 
-def _decode(data: Bytes, source: str) -> Index:
-    """The index of bytes; an error names their source."""
+def _decode(make: Callable[[], Index], source: str) -> Index:
+    """The index that ``make`` decodes; an error names the source of its bytes."""
     try:
-        return read_old(data) if is_old(data) else decode(data)
+        return make()
     except (ValueError, KeyError, TypeError) as error:
         raise UnreadableIndexError(
             f"{source} is no flat index of FAISS or of write_index, or it is damaged: {error}"
         ) from None
+
+
+def _decode_whole(data: Bytes) -> Index:
+    """The index of bytes that hold nothing else."""
+    if is_old(data):
+        return read_old(data)
+    at = 0
+
+    def read(size: int) -> Bytes:
+        nonlocal at
+        at += size
+        return data[at - size : at]
+
+    index = decode(read)
+    if at != len(data):
+        raise ValueError(f"{len(data) - at} bytes follow its end")
+    return index
+
+
+def _stream_reader(read_some: Callable[[int], bytes]) -> Callable[[int], Bytes]:
+    """Reads as many bytes as are wanted, in as many calls as it takes: a pipe may never end."""
+
+    def read(size: int) -> Bytes:
+        pieces = bytearray()
+        while len(pieces) < size and (piece := read_some(size - len(pieces))):
+            pieces += piece
+        return np.frombuffer(pieces, np.uint8)
+
+    return read

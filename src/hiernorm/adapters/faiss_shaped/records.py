@@ -3,14 +3,15 @@
 A record, all numbers little-endian::
 
     four letters  what it is: IxFI, IxF2 (flat), IxMp, IxM2 (ids around a flat index)
-    header        d int32, ntotal int64, 2 x 2**20 int64, is_trained bool, metric int32
+    header        d int32, ntotal int64, 2**20 int64, the same again or the letters of a note,
+                  is_trained bool, metric int32
     flat          number of floats uint64, float32 vectors
     ids around    the record of the flat index, number of ids uint64, int64 ids
 
 FAISS reads what is written here, and the bytes are those that FAISS writes. An :class:`IndexHN` is
-an IxM2 with a note behind it, which FAISS ignores::
+an IxM2 whose first header announces a note behind the record; FAISS ignores both::
 
-    note          8 letters, length uint32, CRC-32 of all before the note uint32, JSON
+    note          length uint32, CRC-32 of all before the note uint32, JSON
 """
 
 from __future__ import annotations
@@ -37,11 +38,12 @@ Bytes = npt.NDArray[np.uint8]
 LETTERS = {METRIC_INNER_PRODUCT: b"IxFI", METRIC_L2: b"IxF2"}
 FLAT: dict[bytes, Callable[[int], IndexFlat]] = {b"IxFI": IndexFlatIP, b"IxF2": IndexFlatL2}
 WITH_IDS = {b"IxMp": IndexIDMap, b"IxM2": IndexIDMap2}
-HEADER = struct.Struct("<iqqq?i")
+HEADER = struct.Struct("<iqq8s?i")
 COUNT = struct.Struct("<Q")
 UNUSED = 1 << 20
-NOTE = struct.Struct("<8sII")
-NOTE_LETTERS = b"HNnote1\n"
+NO_NOTE = struct.pack("<q", UNUSED)
+HAS_NOTE = b"HNnote1\n"
+NOTE = struct.Struct("<II")
 
 
 def encode(index: Index) -> Iterator[bytes | memoryview]:
@@ -70,14 +72,14 @@ def _encode_flat(index: Index, rows: Float32Array) -> Iterator[bytes | memoryvie
 def _encode_ids(
     index: Index, letters: bytes, ids: Int64Array, rows: Float32Array
 ) -> Iterator[bytes | memoryview]:
-    yield letters + _encode_header(index)
+    yield letters + _encode_header(index, HAS_NOTE if isinstance(index, IndexHN) else NO_NOTE)
     yield from _encode_flat(index, rows)
     yield COUNT.pack(len(ids))
     yield ids.astype("<i8", copy=False).view(np.uint8).data
 
 
-def _encode_header(index: Index) -> bytes:
-    return HEADER.pack(index.d, index.ntotal, UNUSED, UNUSED, True, index.metric_type)
+def _encode_header(index: Index, note: bytes = NO_NOTE) -> bytes:
+    return HEADER.pack(index.d, index.ntotal, UNUSED, note, True, index.metric_type)
 
 
 def _encode_note(index: IndexHN, crc: int) -> bytes:
@@ -89,7 +91,7 @@ def _encode_note(index: IndexHN, crc: int) -> bytes:
         "next_id": engine._next_id,
     }
     text = json.dumps(note).encode()
-    return NOTE.pack(NOTE_LETTERS, len(text), crc) + text
+    return NOTE.pack(len(text), crc) + text
 
 
 @dataclass
@@ -103,15 +105,18 @@ class _Parts:
     metric: int
     rows: Float32Array
     ids: Int64Array | None
+    noted: bool
 
 
-def decode(data: Bytes) -> Index:
-    """The index of a record; ValueError says what is wrong with it."""
-    reader = _Reader(data)
+def decode(read: Callable[[int], Bytes]) -> Index:
+    """The index of a record; ``read`` returns the next n bytes, or what is left if it is less.
+
+    No byte behind the record is read. ValueError says what is wrong with it.
+    """
+    reader = _Reader(read)
     parts = reader.parts()
-    note = reader.note()
-    if note is not None:
-        return _make_hn(parts, note)
+    if parts.noted:
+        return _make_hn(parts, reader.note())
     flat = FLAT[parts.letters](parts.d)
     if parts.outer is None:
         flat.add(parts.rows)
@@ -133,19 +138,21 @@ def _make_hn(parts: _Parts, note: Any) -> IndexHN:
 
 
 class _Reader:
-    """Reads the bytes of a record from the start to the end."""
+    """Reads a record from the start to the end, and its checksum with it."""
 
-    def __init__(self, data: Bytes) -> None:
-        self.data = data
+    def __init__(self, read: Callable[[int], Bytes]) -> None:
+        self.read = read
         self.at = 0
+        self.crc = 0
 
     def take(self, size: int) -> Bytes:
         """The next ``size`` bytes."""
-        left = len(self.data) - self.at
-        if size > left:
-            raise ValueError(f"{size} bytes are expected at byte {self.at}, {left} are left")
+        data = self.read(size)
+        if len(data) < size:
+            raise ValueError(f"{size} bytes are expected at byte {self.at}, {len(data)} are left")
         self.at += size
-        return self.data[self.at - size : self.at]
+        self.crc = zlib.crc32(data.data, self.crc)
+        return data
 
     def array(self, kind: str, count: int) -> AnyArray:
         """``count`` values, which must be announced; a copy, so that it is aligned."""
@@ -154,25 +161,25 @@ class _Reader:
             raise ValueError(f"{count} values are expected, {announced} are announced")
         return np.array(self.take(np.dtype(kind).itemsize * count)).view(kind)
 
-    def header(self) -> tuple[int, int, int]:
-        """Dimensions, entries and metric."""
-        d, entries, _, _, _, metric = HEADER.unpack(self.take(HEADER.size).data)
+    def header(self) -> tuple[int, int, int, bool]:
+        """Dimensions, entries, metric, and whether a note follows."""
+        d, entries, _, note, _, metric = HEADER.unpack(self.take(HEADER.size).data)
         if metric not in METRICS:
             raise ValueError(f"its metric is {metric}, not 0 (inner product) or 1 (L2)")
         if d < 2 or entries < 0:
             raise ValueError(f"it has {d} dimensions and {entries} entries")
-        return d, entries, metric
+        return d, entries, metric, note == HAS_NOTE
 
     def parts(self) -> _Parts:
         """A flat index, or one with ids around it."""
         letters = self.take(4).tobytes()
         if letters not in WITH_IDS:
             return self.flat(letters)
-        header = self.header()
+        *header, noted = self.header()
         parts = self.flat(self.take(4).tobytes())
-        if header != (parts.d, len(parts.rows), parts.metric):
+        if header != [parts.d, len(parts.rows), parts.metric]:
             raise ValueError("the index and the ids around it have different headers")
-        parts.outer = letters
+        parts.outer, parts.noted = letters, noted
         parts.ids = self.array("<i8", len(parts.rows)).astype(np.int64, copy=False)
         return parts
 
@@ -183,21 +190,16 @@ class _Reader:
                 f"it starts with {letters.decode('latin-1')!r}; read_index reads IxFI and IxF2 "
                 "(flat indexes), and IxMp and IxM2 (ids) around them"
             )
-        d, entries, metric = self.header()
+        d, entries, metric, _ = self.header()
         if LETTERS[metric] != letters:
             raise ValueError(f"it starts with {letters!r}, and its metric is {metric}")
         rows = self.array("<f4", entries * d).astype(np.float32, copy=False)
-        return _Parts(None, letters, d, metric, rows.reshape(-1, d), None)
+        return _Parts(None, letters, d, metric, rows.reshape(-1, d), None, False)
 
     def note(self) -> Any:
-        """What stands behind the index; None without a note."""
-        end = self.at
-        if end == len(self.data):
-            return None
-        letters, length, crc = NOTE.unpack(self.take(NOTE.size).data)
-        text = self.take(length)
-        if letters != NOTE_LETTERS or self.at != len(self.data):
-            raise ValueError(f"it has {len(self.data) - end} bytes too many")
-        if zlib.crc32(self.data[:end].data) != crc:
+        """What stands behind the index, if its checksum is right."""
+        crc = self.crc
+        length, expected = NOTE.unpack(self.take(NOTE.size).data)
+        if crc != expected:
             raise ValueError("its bytes do not have its checksum")
-        return json.loads(text.tobytes())
+        return json.loads(self.take(length).tobytes())

@@ -1,0 +1,58 @@
+// Byte vectors (uint8 SIFT descriptors and the like) with codes that bound their inner products.
+//
+// Symbols: x a vector of bytes, y its first slots under a rotation (kSlots - 1 orthonormal rows),
+// t = |x - its part in their span|, s = 2^shift.
+//     codes   c = round(s y), T = ceil(s t): kSlots int16 values
+//     slack   h = ceil(|c|_1 / 2)
+// For two vectors, s_x s_z (x . z) <= c_x . c_z + T_x T_z + h_x + h_z + kRoundingSlack:
+//     x . z = y_x . y_z + t-parts, and the t-parts are at most t_x t_z (Cauchy-Schwarz).
+//     s y = c + e with |e_j| <= 1/2, so c_x . e_z <= |c_x|_1 / 2, likewise e_x . c_z, and
+//     e_x . e_z <= 31 / 4 < 8. kRoundingSlack leaves 8 more for the float64 rounding of y and t,
+//     which is below 1e-3 in these units.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "matching/scan.hpp"
+#include "store/buffer.hpp"
+
+namespace hiernorm {
+
+inline constexpr std::int32_t kRoundingSlack = 16;
+
+class ByteSet {
+   public:
+    // `rows` (size, dim) bytes and `codes` (size, kSlots), both copied; codes are within
+    // [-32000, 32000] and their Euclidean norm too, so that no score leaves int32.
+    ByteSet(const std::uint8_t* rows, std::size_t size, std::size_t dim, const std::int16_t* codes,
+            int shift);
+
+    std::size_t size() const { return size_; }
+    std::size_t dim() const { return dim_; }
+    std::size_t row_bytes() const { return row_bytes_; }
+    std::size_t blocks() const { return (size_ + kScanBlock - 1) / kScanBlock; }
+    std::size_t nbytes() const;
+    int shift() const { return shift_; }
+    std::int32_t slack(std::size_t row) const { return slacks_[row]; }
+    std::int32_t largest_slack() const { return largest_slack_; }
+
+    const std::uint8_t* row(std::size_t row) const { return bytes_.data() + row * row_bytes_; }
+    // Rows beyond the last, up to a multiple of kScanRows, are zero.
+    const std::int16_t* codes(std::size_t row) const { return codes_.data() + row * kSlots; }
+    const std::int16_t* block(std::size_t block) const {
+        return blocks_.data() + block * kSlots * kScanBlock;
+    }
+
+   private:
+    std::size_t size_, dim_, row_bytes_;
+    int shift_;
+    std::int32_t largest_slack_ = 0;
+    Buffer<std::uint8_t> bytes_;
+    Buffer<std::int16_t> codes_;
+    Buffer<std::int16_t> blocks_;
+    std::vector<std::int32_t> slacks_;
+};
+
+}  // namespace hiernorm

@@ -1,0 +1,213 @@
+// The pass over all pairs of rows.
+#include "matching/match_bytes.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+#include <string>
+
+#include "interrupt.hpp"
+#include "search/threads.hpp"
+
+namespace hiernorm {
+
+void Contest::enter(std::int32_t product, std::int64_t other, const MatchRule& rule) {
+    if (product > best) {
+        second = best;
+        best = product;
+        at = other;
+    } else if (product == best && product > 0) {
+        second = product;
+        at = std::min(at, other);
+    } else {
+        second = std::max(second, product);
+    }
+    set_cut(rule);
+}
+
+// What either side left out is at most its own best, or its own limit: both at most those of the
+// joined contest. So the joined contest is won if and only if that of all products is.
+void Contest::join(const Contest& other) {
+    second = std::max({second, other.second, std::min(best, other.best)});
+    if (other.best > best || (other.best == best && other.at >= 0 && (at < 0 || other.at < at))) {
+        best = other.best;
+        at = other.at;
+    }
+}
+
+bool Contest::is_won(const MatchRule& rule) const {
+    return at >= 0 && best >= rule.least && second <= rule.limit(best);
+}
+
+// A contest that would be won as it stands changes by a product above the limit, or by one that
+// reaches the best. A lost one changes only by a larger best: its second best is then the former
+// best, which is at least every product that was left out.
+void Contest::set_cut(const MatchRule& rule) {
+    const std::int32_t winner = std::max(best, rule.least);
+    const std::int32_t limit = rule.limit(winner);
+    cut = second <= limit ? std::min(limit + 1, winner) : best + 1;
+}
+
+namespace {
+
+constexpr std::size_t kRowTile = 64;
+constexpr std::size_t kBlockTile = 16;  // 16 KiB of codes, which stay in the first cache
+constexpr std::size_t kFirstBlocks = 2;  // few: all contests are open, and nearly all pairs enter
+constexpr std::int32_t kNever = std::numeric_limits<std::int32_t>::max();
+
+// The pass over some rows of `a` and all of `b`.
+class Pass {
+   public:
+    Pass(const ByteSet& a, const ByteSet& b, const MatchRule& rule, std::vector<Contest>& rows)
+        : a_(a),
+          b_(b),
+          rule_(rule),
+          kernels_(match_kernels()),
+          unit_(std::int32_t{1} << (a.shift() + b.shift())),
+          rows_(rows),
+          columns_(rule.cross_check ? b.size() : 0, Contest(rule)),
+          row_cuts_{},
+          column_cuts_(b.blocks() * kScanBlock, kNever),
+          survivors_(kScanRows * kBlockTile * kScanBlock) {
+        for (std::size_t column = 0; column < columns_.size(); ++column) cut_column(column);
+    }
+
+    void run(std::size_t first, std::size_t last) {
+        for (std::size_t tile = first; tile < last; tile += kRowTile) {
+            const std::size_t end = std::min(tile + kRowTile, last);
+            std::size_t count = 0;
+            for (std::size_t block = 0; block < b_.blocks(); block += count) {
+                poll_interrupt();
+                count = std::min(block == 0 ? kFirstBlocks : kBlockTile, b_.blocks() - block);
+                for (std::size_t row = tile; row < end; row += kScanRows) {
+                    scan(row, std::min(row + kScanRows, end), block, count);
+                }
+            }
+        }
+    }
+
+    const std::vector<Contest>& columns() const { return columns_; }
+    std::uint64_t products() const { return products_; }
+
+   private:
+    // The score that a pair must exceed for its product to reach `cut`.
+    std::int32_t score_cut(std::int32_t cut, std::int32_t slack, std::int32_t other_slack) const {
+        const std::int64_t score = std::int64_t{cut} * unit_ - slack - other_slack;
+        return static_cast<std::int32_t>(std::clamp<std::int64_t>(
+            score - kRoundingSlack - 1, std::numeric_limits<std::int32_t>::min(), kNever));
+    }
+    void cut_column(std::size_t column) {
+        column_cuts_[column] =
+            score_cut(columns_[column].cut, b_.slack(column), a_.largest_slack());
+    }
+
+    void cut_row(std::size_t row) {
+        row_cuts_[row % kScanRows] =
+            score_cut(rows_[row].cut, a_.slack(row), b_.largest_slack());
+    }
+
+    void scan(std::size_t first, std::size_t last, std::size_t block, std::size_t count) {
+        for (std::size_t row = first; row < first + kScanRows; ++row) {
+            if (row < last) {
+                cut_row(row);
+            } else {
+                row_cuts_[row % kScanRows] = kNever;
+            }
+        }
+        const std::size_t found =
+            kernels_.scan_i16(a_.codes(first), row_cuts_, b_.block(block), count,
+                              column_cuts_.data() + block * kScanBlock, survivors_.data());
+        // The best of each row first: the cuts that it sets spare most of the others.
+        std::size_t leaders[kScanRows];
+        std::int32_t scores[kScanRows];
+        std::fill_n(scores, kScanRows, std::numeric_limits<std::int32_t>::min());
+        std::fill_n(leaders, kScanRows, found);
+        for (std::size_t i = 0; i < found; ++i) {
+            const std::uint32_t row = survivors_[i].row;
+            if (survivors_[i].score > scores[row]) {
+                scores[row] = survivors_[i].score;
+                leaders[row] = i;
+            }
+        }
+        for (const std::size_t leader : leaders) {
+            if (leader < found) enter(survivors_[leader], first, last, block);
+        }
+        for (std::size_t i = 0; i < found; ++i) {
+            if (i != leaders[survivors_[i].row]) enter(survivors_[i], first, last, block);
+        }
+    }
+
+    void enter(const Survivor& survivor, std::size_t first, std::size_t last, std::size_t block) {
+        const std::size_t row = first + survivor.row;
+        const std::size_t column = block * kScanBlock + survivor.column;
+        if (row >= last || column >= b_.size()) return;  // padding
+        if (survivor.score <= std::min(row_cuts_[survivor.row], column_cuts_[column])) return;
+        const std::int32_t product = kernels_.dot_u8(a_.row(row), b_.row(column), a_.row_bytes());
+        ++products_;
+        if (product >= rows_[row].cut) {
+            rows_[row].enter(product, static_cast<std::int64_t>(column), rule_);
+            cut_row(row);
+        }
+        if (rule_.cross_check && product >= columns_[column].cut) {
+            columns_[column].enter(product, static_cast<std::int64_t>(row), rule_);
+            cut_column(column);
+        }
+    }
+
+    const ByteSet& a_;
+    const ByteSet& b_;
+    const MatchRule& rule_;
+    const MatchKernels& kernels_;
+    const std::int32_t unit_;
+    std::vector<Contest>& rows_;
+    std::vector<Contest> columns_;
+    std::int32_t row_cuts_[kScanRows];  // of the rows in the scan, which begin at a multiple
+    std::vector<std::int32_t> column_cuts_;
+    std::vector<Survivor> survivors_;
+    std::uint64_t products_ = 0;
+};
+
+}  // namespace
+
+ByteMatches match_bytes(const ByteSet& a, const ByteSet& b, const MatchRule& rule,
+                        std::size_t threads) {
+    if (a.dim() != b.dim()) {
+        throw std::invalid_argument("a has " + std::to_string(a.dim()) + " dimensions, b has " +
+                                    std::to_string(b.dim()));
+    }
+    ByteMatches matches;
+    if (a.size() == 0 || b.size() == 0) return matches;
+    // Whole tiles for each thread.
+    const std::size_t tiles = (a.size() + kRowTile - 1) / kRowTile;
+    const std::size_t parts = std::clamp<std::size_t>(threads, 1, tiles);
+    std::vector<Contest> rows(a.size(), Contest(rule));
+    std::vector<Contest> columns(rule.cross_check ? b.size() : 0, Contest(rule));
+    std::vector<std::vector<Contest>> of_parts(parts);
+    std::vector<std::uint64_t> products(parts);
+    run_tasks(parts, threads, [&](std::size_t part) {
+        Pass pass(a, b, rule, rows);
+        pass.run(tiles * part / parts * kRowTile,
+                 std::min(tiles * (part + 1) / parts * kRowTile, a.size()));
+        of_parts[part] = pass.columns();
+        products[part] = pass.products();
+    });
+    for (std::size_t part = 0; part < parts; ++part) {
+        for (std::size_t column = 0; column < columns.size(); ++column) {
+            columns[column].join(of_parts[part][column]);
+        }
+        matches.products += products[part];
+    }
+    for (std::size_t row = 0; row < a.size(); ++row) {
+        const Contest& contest = rows[row];
+        if (!contest.is_won(rule)) continue;
+        if (rule.cross_check) {
+            const Contest& back = columns[static_cast<std::size_t>(contest.at)];
+            if (back.at != static_cast<std::int64_t>(row) || !back.is_won(rule)) continue;
+        }
+        matches.rows.push_back(static_cast<std::int64_t>(row));
+        matches.columns.push_back(contest.at);
+    }
+    return matches;
+}
+
+}  // namespace hiernorm

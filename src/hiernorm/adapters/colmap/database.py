@@ -1,0 +1,306 @@
+"""COLMAP's database: images, keypoints, descriptors and matches in one SQLite file.
+
+A pair of images is written in one statement of a transaction: all of its matches or none. Readers
+beside the writer see whole transactions, and a killed writer leaves the last one that it committed.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from threading import RLock
+from types import TracebackType
+
+import numpy as np
+import numpy.typing as npt
+
+from hiernorm.adapters.colmap.options import DescriptorType
+from hiernorm.array_types import Float32Array, UInt8Array, UInt32Array
+from hiernorm.storage.errors import (
+    DamagedError,
+    FormatVersionError,
+    LockedError,
+    NotADatabaseError,
+)
+
+MAX_IMAGES = 2147483647
+"""COLMAP's limit of image ids, and the factor in the id of a pair."""
+WAIT_SECONDS = 30.0
+"""How long a locked database is waited for."""
+SIFT_BYTES = 128
+COLUMNS = {
+    "images": {"image_id", "name"},
+    "keypoints": {"image_id", "rows", "cols", "data"},
+    "descriptors": {"image_id", "rows", "cols", "data"},
+    "matches": {"pair_id", "rows", "cols", "data"},
+    "two_view_geometries": {"pair_id", "rows", "cols", "data"},
+}
+"""What is read and written here; all versions of COLMAP from 3.0 on have these."""
+
+Pair = tuple[int, int]
+"""Ids of two images, the smaller one first."""
+
+
+@dataclass(frozen=True)
+class StoredImage:
+    """An image of the database, with its number of descriptors; None if it has none stored."""
+
+    image_id: int
+    name: str
+    descriptors: int | None
+
+
+def pair_id(pair: Pair) -> int:
+    """COLMAP's id of a pair.
+
+    Examples
+    --------
+    >>> pair_id((1, 2))
+    2147483649
+    """
+    return MAX_IMAGES * pair[0] + pair[1]
+
+
+class ColmapDatabase:
+    """A database of COLMAP, opened for reading or for writing matches.
+
+    Parameters
+    ----------
+    path
+        The file; it must exist.
+    writable
+        Whether matches will be written.
+    wait_seconds
+        How long to wait for another process that is writing.
+    """
+
+    def __init__(
+        self, path: Path | str, *, writable: bool = False, wait_seconds: float = WAIT_SECONDS
+    ) -> None:
+        self.path = Path(path)
+        if not self.path.is_file():
+            raise NotADatabaseError(f"no database at {self.path}: expected a file of COLMAP")
+        if writable and not os.access(self.path, os.W_OK):
+            raise PermissionError(errno.EACCES, f"{self.path} may not be written by this user")
+        self._lock = RLock()
+        mode = "rw" if writable else "ro"
+        self.connection = sqlite3.connect(
+            f"{self.path.resolve().as_uri()}?mode={mode}",
+            uri=True,
+            timeout=wait_seconds,
+            isolation_level=None,
+            check_same_thread=False,
+        )
+        try:
+            with self._errors():
+                self._check_schema()
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> ColmapDatabase:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file. What was not committed is not in it."""
+        self.connection.close()
+
+    def images(self) -> list[StoredImage]:
+        """All images, by id."""
+        with self._errors():
+            rows = self.connection.execute(
+                "SELECT images.image_id, name, rows FROM images "
+                "LEFT JOIN descriptors USING (image_id) ORDER BY image_id"
+            ).fetchall()
+        return [
+            StoredImage(int(i), str(name), None if n is None else int(n)) for i, name, n in rows
+        ]
+
+    def descriptor_type(self, image_id: int) -> DescriptorType:
+        """The type of an image's descriptors; SIFT where the database has no types yet."""
+        if not self._has_types:
+            return DescriptorType.SIFT
+        with self._errors():
+            row = self.connection.execute(
+                "SELECT type, cols FROM descriptors WHERE image_id = ?", (image_id,)
+            ).fetchone()
+        if row is None:
+            raise KeyError(_no_descriptors(self._name(image_id)))
+        if row[0] == DescriptorType.UNDEFINED and row[1] == SIFT_BYTES:
+            return DescriptorType.SIFT  # as COLMAP migrates databases without types
+        try:
+            return DescriptorType(row[0])
+        except ValueError:
+            raise FormatVersionError(
+                f"{self.path}: image {self._name(image_id)!r} has descriptors of type {row[0]}, "
+                f"known are {', '.join(f'{t.value} ({t.name})' for t in DescriptorType)}"
+            ) from None
+
+    def descriptors(self, image_id: int) -> UInt8Array | Float32Array:
+        """The descriptors of an image: ``(n, d)`` uint8 for SIFT, float32 for all other types."""
+        kind = self.descriptor_type(image_id)
+        rows = self._blob("descriptors", image_id, np.uint8)
+        if kind == DescriptorType.SIFT:
+            return rows
+        if rows.shape[1] % 4:
+            raise DamagedError(
+                f"{self.path}: descriptors of image {self._name(image_id)!r} take {rows.shape[1]} "
+                "bytes each, which is no number of float32 values"
+            )
+        return rows.view(np.float32)
+
+    def keypoints(self, image_id: int) -> Float32Array:
+        """The keypoints ``(n, 2)``, ``(n, 4)`` or ``(n, 6)`` of an image; x and y come first."""
+        found: Float32Array = self._blob("keypoints", image_id, np.float32)
+        return found
+
+    def matched_pairs(self) -> set[int]:
+        """Ids of the pairs that have matches stored, be it none of them."""
+        with self._errors():
+            return {int(row[0]) for row in self.connection.execute("SELECT pair_id FROM matches")}
+
+    def matches(self, pair: Pair) -> UInt32Array | None:
+        """The stored matches ``(m, 2)`` of a pair; None if the pair was not matched."""
+        with self._errors():
+            row = self.connection.execute(
+                "SELECT rows, cols, data FROM matches WHERE pair_id = ?", (pair_id(pair),)
+            ).fetchone()
+        if row is None:
+            return None
+        return self._array(f"matches of pair {pair}", np.uint32, *row)
+
+    def write_matches(self, found: Iterable[tuple[Pair, npt.NDArray[np.integer]]]) -> None:
+        """Write the matches of pairs in one transaction, and drop their former geometries.
+
+        Parameters
+        ----------
+        found
+            Pairs with their matches ``(m, 2)``: the keypoint of the first image, of the second.
+        """
+        with self._transaction():
+            for pair, matches in found:
+                if not 0 <= pair[0] < pair[1]:
+                    raise ValueError(f"expected the smaller image id first, got {pair}")
+                data = np.ascontiguousarray(matches, np.uint32)
+                blob = data.tobytes() if len(data) else None
+                key = pair_id(pair)
+                self.connection.execute(
+                    "REPLACE INTO matches (pair_id, rows, cols, data) VALUES (?, ?, 2, ?)",
+                    (key, len(data), blob),
+                )
+                self.connection.execute("DELETE FROM two_view_geometries WHERE pair_id = ?", (key,))
+
+    def delete_matches(self, pairs: Iterable[Pair]) -> None:
+        """Delete the matches and geometries of pairs, in one transaction."""
+        keys = [(pair_id(pair),) for pair in pairs]
+        with self._transaction():
+            for table in ("matches", "two_view_geometries"):
+                self.connection.executemany(f"DELETE FROM {table} WHERE pair_id = ?", keys)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        with self._errors():
+            self.connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self.connection.execute("COMMIT")
+            except BaseException:
+                if self.connection.in_transaction:
+                    self.connection.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Errors of SQLite as those of this package, which say what to do."""
+        try:
+            with self._lock:  # one connection serves all threads
+                yield
+        except sqlite3.DatabaseError as error:
+            text = str(error)
+            if "locked" in text or "busy" in text:
+                raise LockedError(
+                    f"{self.path} is locked: another process is writing to it. Wait for it, then "
+                    "run this again; pairs that are matched already are kept"
+                ) from error
+            if "full" in text:
+                raise OSError(
+                    errno.ENOSPC,
+                    f"no space left for {self.path}. Pairs that were written are kept: make room "
+                    "and run this again",
+                ) from error
+            if "not a database" in text:
+                raise NotADatabaseError(f"{self.path} is not a database of COLMAP") from error
+            if "malformed" in text or "disk I/O" in text:
+                raise DamagedError(f"{self.path} is damaged: {text}") from error
+            raise
+
+    def _check_schema(self) -> None:
+        """Raise unless the tables are COLMAP's."""
+        version = int(self.connection.execute("PRAGMA user_version").fetchone()[0])
+        for table, needed in COLUMNS.items():
+            found = {str(r[1]) for r in self.connection.execute(f"PRAGMA table_info({table})")}
+            if not found:
+                raise NotADatabaseError(
+                    f"{self.path} is an SQLite file, but not of COLMAP: it has no table {table!r}"
+                )
+            if not needed <= found:
+                raise FormatVersionError(
+                    f"{self.path} has the schema of another version of COLMAP ({version}): table "
+                    f"{table!r} has no column {', '.join(sorted(needed - found))}. Open it once "
+                    "with that version or a newer one, or update hiernorm"
+                )
+        columns = self.connection.execute("PRAGMA table_info(descriptors)").fetchall()
+        self._has_types = any(row[1] == "type" for row in columns)
+
+    def _name(self, image_id: int) -> str:
+        with self._lock:
+            row = self.connection.execute(
+                "SELECT name FROM images WHERE image_id = ?", (image_id,)
+            ).fetchone()
+        return f"#{image_id}" if row is None else str(row[0])
+
+    def _blob(self, table: str, image_id: int, dtype: npt.DTypeLike) -> npt.NDArray[np.generic]:
+        with self._errors():
+            row = self.connection.execute(
+                f"SELECT rows, cols, data FROM {table} WHERE image_id = ?", (image_id,)
+            ).fetchone()
+        if row is None:
+            name = self._name(image_id)
+            raise KeyError(
+                _no_descriptors(name)
+                if table == "descriptors"
+                else f"image {name!r} has no {table}"
+            )
+        return self._array(f"{table} of image {self._name(image_id)!r}", dtype, *row)
+
+    def _array(
+        self, what: str, dtype: npt.DTypeLike, rows: int, cols: int, data: bytes | None
+    ) -> npt.NDArray[np.generic]:
+        content = data or b""
+        expected = rows * cols * np.dtype(dtype).itemsize
+        if len(content) != expected:
+            raise DamagedError(
+                f"{self.path}: {what} should take {expected} bytes ({rows} x {cols}), "
+                f"found {len(content)}"
+            )
+        return np.frombuffer(content, dtype).reshape(rows, cols)
+
+
+def _no_descriptors(name: str) -> str:
+    return (
+        f"image {name!r} has no descriptors: run COLMAP's feature extraction for it, or leave its "
+        "pairs out"
+    )

@@ -1,0 +1,90 @@
+"""Geometric verification and mapping, both by COLMAP itself (extra ``colmap``)."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from hiernorm.adapters.colmap.database import ColmapDatabase, Pair
+from hiernorm.adapters.colmap.pairing import exhaustive_pairs, write_pairs
+from hiernorm.extras import import_extra
+
+SEED = 0
+"""Of COLMAP's random numbers, so that the same call does the same work again."""
+
+
+def verify_pairs(path: Path | str, pairs: Iterable[Pair] | None = None) -> int:
+    """Verify the stored matches of pairs by ``pycolmap.verify_matches``.
+
+    Parameters
+    ----------
+    path
+        A database with matches.
+    pairs
+        Image ids; None for all pairs.
+
+    Returns
+    -------
+    The number of pairs with a verified geometry.
+    """
+    pycolmap = import_pycolmap()
+    with ColmapDatabase(path) as database:
+        images = database.images()
+    wanted = exhaustive_pairs(images) if pairs is None else pairs
+    with tempfile.TemporaryDirectory() as folder, quiet_colmap(pycolmap):
+        file = Path(folder) / "pairs.txt"
+        write_pairs(file, wanted, images)
+        options = pycolmap.TwoViewGeometryOptions()
+        options.ransac.random_seed = SEED
+        pycolmap.verify_matches(str(path), str(file), options=options)
+        with pycolmap.Database.open(str(path)) as opened:
+            return int(opened.num_verified_image_pairs())
+
+
+def map_database(
+    path: Path | str, photos: Path | str, out: Path | str, options: Any = None
+) -> list[Any]:
+    """Reconstruct the scene of a verified database by ``pycolmap.incremental_mapping``.
+
+    Parameters
+    ----------
+    path
+        The database.
+    photos
+        The folder of its images.
+    out
+        Folder of the models: ``0``, ``1``, ... with COLMAP's files.
+    options
+        ``pycolmap.IncrementalPipelineOptions``; None for COLMAP's defaults.
+
+    Returns
+    -------
+    Reconstructions of pycolmap, the one with the most images first.
+    """
+    pycolmap = import_pycolmap()
+    if options is None:
+        options = pycolmap.IncrementalPipelineOptions()
+        options.random_seed = SEED
+    Path(out).mkdir(parents=True, exist_ok=True)
+    with quiet_colmap(pycolmap):
+        models = pycolmap.incremental_mapping(str(path), str(photos), str(out), options=options)
+    return sorted(models.values(), key=lambda model: -model.num_reg_images())
+
+
+def import_pycolmap() -> Any:
+    """The module pycolmap; if it is missing, the error names the extra."""
+    return import_extra("pycolmap", extra="colmap")
+
+
+@contextmanager
+def quiet_colmap(pycolmap: Any) -> Iterator[None]:
+    """Only errors of COLMAP are printed."""
+    before = pycolmap.logging.minloglevel
+    pycolmap.logging.minloglevel = int(pycolmap.logging.ERROR)
+    try:
+        yield
+    finally:
+        pycolmap.logging.minloglevel = before

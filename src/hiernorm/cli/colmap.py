@@ -1,0 +1,264 @@
+"""`hiernorm colmap`: exact matches in a database of COLMAP."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import click
+
+from hiernorm.adapters.colmap import (
+    ColmapDatabase,
+    Comparison,
+    MatchingOptions,
+    compare_matches,
+    exhaustive_pairs,
+    match_database,
+    read_pairs,
+    retrieve_pairs,
+    sequential_pairs,
+    verify_pairs,
+    write_pairs,
+)
+from hiernorm.adapters.colmap.database import Pair
+from hiernorm.adapters.colmap.matcher import common_type
+from hiernorm.cli.info import echo_facts
+from hiernorm.cli.options import EXISTING_FILE, JSON, PICTURE
+from hiernorm.cli.progress import progress_bar
+from hiernorm.cli.requirements import needs
+
+DATABASE = click.argument("database", type=click.Path(path_type=Path))
+THREADS = click.option(
+    "--threads", type=click.IntRange(min=1), help="Number of threads [one per processor]."
+)
+MAX_RATIO = click.option(
+    "--max-ratio",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Largest share of the second smallest angle [0.8 for SIFT].",
+)
+MAX_DISTANCE = click.option(
+    "--max-distance",
+    type=click.FloatRange(min=0, max=math.pi, min_open=True),
+    help="Largest angle of a match in radians [0.7 for SIFT].",
+)
+CROSS_CHECK = click.option(
+    "--cross-check/--no-cross-check",
+    default=True,
+    show_default=True,
+    help="Whether a match must hold in both directions.",
+)
+
+
+@click.group()
+def colmap() -> None:
+    """Match the images of a COLMAP database exactly.
+
+    \b
+    colmap feature_extractor --database_path database.db --image_path photos
+    hiernorm colmap match database.db
+    colmap mapper --database_path database.db --image_path photos --output_path sparse
+    """  # noqa: D301
+
+
+@colmap.command()
+@DATABASE
+@click.option("--pairs", type=EXISTING_FILE, help="Match the pairs of this file, two names a line.")
+@click.option(
+    "--retrieve",
+    type=click.IntRange(min=1),
+    help="Match each image with this many that look alike, found by `colmap pairs`.",
+)
+@click.option(
+    "--sequential",
+    type=click.IntRange(min=1),
+    help="Match each image with this many that follow it in the order of names.",
+)
+@MAX_RATIO
+@MAX_DISTANCE
+@CROSS_CHECK
+@click.option("--replace", is_flag=True, help="Match pairs again that have matches already.")
+@click.option(
+    "--verify/--no-verify",
+    default=True,
+    show_default=True,
+    help="Whether COLMAP verifies the matches geometrically (needs pycolmap).",
+)
+@THREADS
+@JSON
+@needs("colmap", "pycolmap", when=lambda given: given["verify"])
+def match(
+    database: Path,
+    pairs: Path | None,
+    retrieve: int | None,
+    sequential: int | None,
+    max_ratio: float | None,
+    max_distance: float | None,
+    cross_check: bool,
+    replace: bool,
+    verify: bool,
+    threads: int | None,
+    as_json: bool,
+) -> None:
+    """Match pairs of images exactly and write the matches into DATABASE.
+
+    All pairs are matched, unless --pairs, --retrieve or --sequential chooses some. For SIFT the
+    matches equal those of COLMAP's brute-force matcher. An interrupted run is continued by running
+    it again: pairs that have matches are kept. Then `colmap mapper` or `pycolmap` maps as usual.
+    """
+    if sum(choice is not None for choice in (pairs, retrieve, sequential)) > 1:
+        raise click.UsageError("choose one of --pairs, --retrieve and --sequential")
+    with ColmapDatabase(database) as opened:
+        wanted = _choose_pairs(opened, pairs, retrieve, sequential, threads)
+        options = MatchingOptions.for_type(
+            common_type(opened, wanted), max_ratio, max_distance, cross_check
+        )
+    with progress_bar("matching", "pairs") as show:
+        report = match_database(
+            database, wanted, options, replace=replace, threads=threads, progress=show
+        )
+    facts: dict[str, Any] = {
+        "pairs matched": report.matched,
+        "pairs kept": report.kept,
+        "matches": report.matches,
+        "time": round(report.seconds, 2) if as_json else f"{report.seconds:.2f} s",
+    }
+    if verify:
+        facts["pairs verified"] = verify_pairs(database, wanted)
+    echo_facts(facts, as_json)
+    if report.kept and not as_json:
+        click.echo(
+            f"{report.kept:,} pairs had matches and were kept; --replace matches them again.",
+            err=True,
+        )
+
+
+@colmap.command()
+@DATABASE
+@click.option(
+    "--top", default=20, show_default=True, type=click.IntRange(min=1), help="Images per image."
+)
+@click.option(
+    "-o",
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the pairs to this file [stdout].",
+)
+@THREADS
+@JSON
+def pairs(database: Path, top: int, out: Path | None, threads: int | None, as_json: bool) -> None:
+    """List the pairs of images that look alike, two names a line.
+
+    Descriptors of all images vote for the images of their exact nearest neighbours. COLMAP reads
+    the file too: `colmap matches_importer --match_list_path`.
+    """
+    with ColmapDatabase(database) as opened:
+        images = opened.images()
+        with progress_bar("voting", "images") as show:
+            found = retrieve_pairs(opened, top, threads=threads, progress=show)
+    if out is not None:
+        write_pairs(out, found, images)
+    names = {image.image_id: image.name for image in images}
+    listed = [[names[a], names[b]] for a, b in found]
+    if as_json:
+        click.echo(json.dumps({"pairs": listed}))
+    elif out is None:
+        for first, second in listed:
+            click.echo(f"{first} {second}")
+    else:
+        click.echo(f"{len(found):,} pairs in {out}")
+
+
+@colmap.command()
+@DATABASE
+@PICTURE
+@click.option(
+    "--photos",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Folder of the photos, for the picture.",
+)
+@MAX_RATIO
+@MAX_DISTANCE
+@CROSS_CHECK
+@THREADS
+@JSON
+@needs("colmap", "cv2", when=lambda given: given["out"] is not None)
+def compare(
+    database: Path,
+    out: Path | None,
+    photos: Path | None,
+    max_ratio: float | None,
+    max_distance: float | None,
+    cross_check: bool,
+    threads: int | None,
+    as_json: bool,
+) -> None:
+    """Show what the matches in DATABASE miss and add, against exact matching.
+
+    DATABASE is only read. The picture shows the pair that misses the most.
+    """
+    with ColmapDatabase(database) as opened:
+        kind = common_type(opened, exhaustive_pairs(opened.images()))
+    options = MatchingOptions.for_type(kind, max_ratio, max_distance, cross_check)
+    with progress_bar("matching", "pairs") as show:
+        found = compare_matches(database, options, threads=threads, progress=show)
+    if not found.pairs:
+        raise click.ClickException(f"{database} has no matches to compare: match it first")
+    if out is not None:
+        from hiernorm.adapters.colmap.pictures import write_comparison
+
+        write_comparison(out, database, found, photos)
+    if as_json:
+        click.echo(json.dumps(_comparison_facts(found)))
+        return
+    _echo_table(found)
+    if out is not None:
+        click.echo(f"picture: {out}")
+
+
+def _choose_pairs(
+    opened: ColmapDatabase,
+    pairs: Path | None,
+    retrieve: int | None,
+    sequential: int | None,
+    threads: int | None,
+) -> list[Pair]:
+    """The pairs that the options name."""
+    images = opened.images()
+    if pairs is not None:
+        return read_pairs(pairs, images)
+    if retrieve is not None:
+        with progress_bar("voting", "images") as show:
+            return retrieve_pairs(opened, retrieve, threads=threads, progress=show)
+    if sequential is not None:
+        return sequential_pairs(images, sequential)
+    return exhaustive_pairs(images)
+
+
+def _comparison_facts(found: Comparison) -> dict[str, Any]:
+    return {
+        "exact": found.exact,
+        "missed": found.missed,
+        "added": found.added,
+        "pairs": [
+            {
+                "images": list(pair.names),
+                "exact": pair.exact,
+                "missed": len(pair.missed),
+                "added": len(pair.added),
+            }
+            for pair in found.pairs
+        ],
+    }
+
+
+def _echo_table(found: Comparison) -> None:
+    """A line per pair, and their sum."""
+    rows = [(" ".join(p.names), p.exact, len(p.missed), len(p.added)) for p in found.pairs]
+    rows.append(("all", found.exact, found.missed, found.added))
+    width = max(len(row[0]) for row in rows)
+    click.echo(f"{'pair':<{width}}  {'exact':>9}  {'missed':>16}  {'added':>16}")
+    for name, exact, missed, added in rows:
+        shares = (f"{n:,} ({n / exact:6.1%})" if exact else f"{n:,}" for n in (missed, added))
+        click.echo(f"{name:<{width}}  {exact:>9,}  " + "  ".join(f"{text:>16}" for text in shares))

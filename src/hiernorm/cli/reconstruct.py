@@ -1,0 +1,82 @@
+"""`hiernorm reconstruct`: photos in, a sparse model out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from rich.progress import TaskID, TextColumn
+
+from hiernorm.cli.info import echo_facts
+from hiernorm.cli.options import JSON, LONGEST_SIDE, MODEL
+from hiernorm.cli.progress import make_progress
+from hiernorm.cli.requirements import needs
+
+
+@click.command()
+@click.argument("photos", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option(
+    "-o",
+    "--out",
+    required=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder of the result: database.db, sparse/0, model.png, model.html.",
+)
+@MODEL
+@click.option("--keypoints", default=4096, show_default=True, help="Maximum keypoints per photo.")
+@LONGEST_SIDE
+@click.option(
+    "--retrieve",
+    type=click.IntRange(min=1),
+    help="Match each photo with this many that look alike [all, or 20 of more than 60].",
+)
+@click.option(
+    "--threads", type=click.IntRange(min=1), help="Number of threads [one per processor]."
+)
+@JSON
+@needs("colmap", "cv2", "onnxruntime", "pycolmap")
+def reconstruct(
+    photos: Path,
+    out: Path,
+    model: str,
+    keypoints: int,
+    longest_side: int,
+    retrieve: int | None,
+    threads: int | None,
+    as_json: bool,
+) -> None:
+    """Reconstruct the scene that the photos of a folder show.
+
+    Photos are described by a shipped model and matched exactly. COLMAP verifies the matches and
+    maps. The result has COLMAP's own files, a picture and a page on which the model can be turned.
+    Run it again to continue what was interrupted.
+    """
+    from hiernorm.vision.features import FeatureSettings
+    from hiernorm.vision.reconstruct import reconstruct_photos
+
+    settings = FeatureSettings(model, "sift", keypoints, longest_side)
+    with make_progress(TextColumn("{task.completed:,} of {task.total:,}")) as bars:
+        tasks: dict[str, TaskID] = {}
+
+        def show(step: str, done: int, total: int | None) -> None:
+            if step not in tasks:
+                tasks[step] = bars.add_task(step, total=total)
+            bars.update(tasks[step], completed=done, total=total)
+
+        made = reconstruct_photos(
+            photos, out, settings=settings, retrieve=retrieve, threads=threads, progress=show
+        )
+    facts = {
+        "photos": made.photos,
+        "registered": made.registered,
+        "points": made.points,
+        "track length": round(made.track_length, 2),
+        "error in pixels": round(made.reprojection_error, 3),
+        "time": {step: round(value, 2) for step, value in made.seconds.items()}
+        if as_json
+        else ", ".join(f"{step} {value:.1f} s" for step, value in made.seconds.items()),
+        "model": str(made.folder / "sparse" / "0"),
+        "picture": str(made.folder / "model.png"),
+        "page": str(made.folder / "model.html"),
+    }
+    echo_facts(facts, as_json)

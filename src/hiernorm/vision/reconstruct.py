@@ -1,0 +1,216 @@
+"""A map from photos: describe, match exactly, then COLMAP verifies and maps."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hiernorm._files import write_atomically
+from hiernorm.adapters.colmap import (
+    ColmapDatabase,
+    map_database,
+    match_database,
+    retrieve_pairs,
+    verify_pairs,
+)
+from hiernorm.adapters.colmap.mapping import import_pycolmap, quiet_colmap
+from hiernorm.array_types import UInt8Array
+from hiernorm.extras import import_extra
+from hiernorm.models import load_model
+from hiernorm.progress import BuildProgressCallback
+from hiernorm.vision.drawing import write_picture
+from hiernorm.vision.features import FeatureSettings, PhotoFeatures, describe_grey
+from hiernorm.vision.photos import list_photos
+from hiernorm.vision.sparse_model import SparseModel, draw_model, write_model_page
+
+EXHAUSTIVE = 60
+"""Up to this many photos all pairs are matched, unless it is said how many."""
+RETRIEVED = 20
+"""Photos that each photo is matched with, if there are more."""
+
+
+@dataclass(frozen=True)
+class Reconstruction:
+    """What was reconstructed.
+
+    Attributes
+    ----------
+    folder
+        ``settings.json`` of the features, ``database.db``, COLMAP's models ``sparse/0``, ``sparse/1``
+        and on; ``model.png`` and ``model.html`` show the largest one.
+    photos, registered
+        Number of photos, and of those that the largest model has a camera of.
+    points
+        Number of its 3-D points.
+    track_length, reprojection_error
+        Mean number of photos that see a point; mean error of its images in pixels.
+    seconds
+        Times of ``describe``, ``match``, ``verify`` and ``map``.
+    """
+
+    folder: Path
+    photos: int
+    registered: int
+    points: int
+    track_length: float
+    reprojection_error: float
+    seconds: dict[str, float] = field(default_factory=dict)
+
+
+def reconstruct_photos(
+    photos: Path | str,
+    out: Path | str,
+    *,
+    settings: FeatureSettings | None = None,
+    retrieve: int | None = None,
+    threads: int | None = None,
+    progress: BuildProgressCallback | None = None,
+) -> Reconstruction:
+    """Reconstruct the scene that photos show.
+
+    A call that was interrupted is continued by calling again: photos that are described and pairs
+    that are matched are kept.
+
+    Parameters
+    ----------
+    photos
+        Folder of the photos.
+    out
+        Folder of the result; made if it is missing.
+    settings
+        How features are extracted; None for ``hn16`` at up to 4,096 keypoints.
+    retrieve
+        Match each photo with this many that look alike; None to match all pairs of few photos.
+    threads
+        As for :class:`hiernorm.Index`.
+    progress
+        Called with the name of the step, what is done and how much there is.
+    """
+    import_pycolmap()
+    folder, settings = Path(out), settings or FeatureSettings(limit=4096)
+    report = progress or (lambda step, done, total: None)
+    names = [path.relative_to(photos).as_posix() for path in list_photos(Path(photos))]
+    folder.mkdir(parents=True, exist_ok=True)
+    _check_settings(folder / "settings.json", settings)
+    database = folder / "database.db"
+    seconds: dict[str, float] = {}
+
+    def timed(step: str, work: Callable[[], Any]) -> Any:
+        start = time.perf_counter()
+        done = work()
+        seconds[step] = time.perf_counter() - start
+        return done
+
+    timed("describe", lambda: _describe(Path(photos), names, database, settings, report))
+    with ColmapDatabase(database) as opened:
+        many = len(names) > EXHAUSTIVE
+        count = retrieve if retrieve is not None else RETRIEVED if many else None
+        pairs = None if count is None else retrieve_pairs(opened, count, threads=threads)
+    timed(
+        "match",
+        lambda: match_database(
+            database,
+            pairs,
+            threads=threads,
+            progress=lambda done, total: report("match", done, total),
+        ),
+    )
+    timed("verify", lambda: verify_pairs(database, pairs))
+    models = timed("map", lambda: map_database(database, photos, folder / "sparse"))
+    if not models:
+        raise ValueError(
+            f"no model of {photos}: its photos share too little. Take more of them, from places "
+            "near each other, or allow more keypoints"
+        )
+    best = models[0]
+    shape = SparseModel.from_pycolmap(best)
+    write_picture(folder / "model.png", draw_model(shape))
+    write_model_page(folder / "model.html", shape, Path(photos).resolve().name)
+    return Reconstruction(
+        folder,
+        len(names),
+        int(best.num_reg_images()),
+        int(best.num_points3D()),
+        float(best.compute_mean_track_length()),
+        float(best.compute_mean_reprojection_error()),
+        seconds,
+    )
+
+
+def _check_settings(file: Path, settings: FeatureSettings) -> None:
+    """Raise if the features in the folder were extracted in another way; else note the way."""
+    asked = asdict(settings)
+    if file.exists():
+        before = json.loads(file.read_text())
+        changed = [name for name, value in asked.items() if before.get(name) != value]
+        if changed:
+            was, now = (
+                ", ".join(f"{name} {values.get(name)}" for name in changed)
+                for values in (before, asked)
+            )
+            raise ValueError(
+                f"{file.parent} has features with {was}, asked for is {now}: choose another folder"
+            )
+    else:
+        write_atomically(file, json.dumps(asked).encode())
+
+
+def _describe(
+    photos: Path,
+    names: list[str],
+    database: Path,
+    settings: FeatureSettings,
+    report: BuildProgressCallback,
+) -> None:
+    """Put photos and their features into the database; those that are there are kept."""
+    pycolmap = import_pycolmap()
+    with quiet_colmap(pycolmap):
+        with pycolmap.Database.open(str(database)) as opened:  # made if it is missing
+            known = {image.name for image in opened.read_all_images()}
+        fresh = [name for name in names if name not in known]
+        if fresh:
+            pycolmap.import_images(str(database), str(photos), image_names=fresh)
+        model = load_model(settings.model)
+        with pycolmap.Database.open(str(database)) as opened:
+            for done, name in enumerate(names, start=1):
+                image = opened.read_image_with_name(name)
+                if image is None:
+                    raise ValueError(f"{photos / name} is no picture that COLMAP can read")
+                if not opened.exists_descriptors(image.image_id):
+                    features = describe_grey(read_as_stored(photos / name), settings, model)
+                    _write_features(pycolmap, opened, image.image_id, features)
+                report("describe", done, len(names))
+
+
+def _write_features(pycolmap: Any, opened: Any, image_id: int, features: PhotoFeatures) -> None:
+    """Write keypoints and float32 descriptors of an image, in one transaction."""
+    frames = features.frames
+    # The centre of the top left pixel is (0.5, 0.5) for COLMAP, (0, 0) here.
+    keypoints = np.column_stack((frames.x + 0.5, frames.y + 0.5, frames.sigma, frames.angle))
+    rows = np.ascontiguousarray(features.descriptors, np.float32)
+    stored = pycolmap.FeatureDescriptors()
+    stored.type = pycolmap.FeatureExtractorType.UNDEFINED
+    stored.data = rows.view(np.uint8).reshape(len(rows), -1)
+    with pycolmap.DatabaseTransaction(opened):
+        if opened.exists_keypoints(image_id):
+            opened.update_keypoints(image_id, keypoints.astype(np.float32))
+        else:
+            opened.write_keypoints(image_id, keypoints.astype(np.float32))
+        opened.write_descriptors(image_id, stored)
+
+
+def read_as_stored(file: Path) -> UInt8Array:
+    """Grey values as they are stored, not turned as EXIF says: COLMAP reads them so."""
+    cv2 = import_extra("cv2", "vision")
+    flags = cv2.IMREAD_GRAYSCALE | cv2.IMREAD_IGNORE_ORIENTATION
+    image = cv2.imdecode(np.frombuffer(file.read_bytes(), np.uint8), flags)
+    if image is None:
+        raise ValueError(f"{file} is not a picture that OpenCV can read, or it is damaged")
+    grey: UInt8Array = image
+    return grey

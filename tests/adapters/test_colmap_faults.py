@@ -1,0 +1,171 @@
+"""Databases of COLMAP that are locked, foreign, damaged, full, or left by a killed process."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+pytest.importorskip("pycolmap", reason="needs pycolmap")
+pytest.importorskip("cv2", reason="needs OpenCV")
+
+from colmap_support import photo_views, sift_bytes, write_database
+from hiernorm.adapters.colmap import (
+    ColmapDatabase,
+    compare_matches,
+    match_database,
+)
+from hiernorm.storage.errors import (
+    DamagedError,
+    FormatVersionError,
+    LockedError,
+    NotADatabaseError,
+)
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory):
+    features = [sift_bytes(view, 120) for view in photo_views(4)]
+    return write_database(tmp_path_factory.mktemp("original") / "database.db", features)
+
+
+@pytest.fixture
+def database(original, tmp_path):
+    return shutil.copy(original, tmp_path / "database.db")
+
+
+def change(path, statement, values=()):
+    connection = sqlite3.connect(path)
+    connection.execute(statement, values)
+    connection.commit()
+    connection.close()
+
+
+def test_a_missing_file_is_not_created(tmp_path):
+    with pytest.raises(NotADatabaseError, match="no database at"):
+        match_database(tmp_path / "none.db")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_files_that_are_not_of_colmap_are_named(tmp_path):
+    (tmp_path / "text.db").write_text("no database" * 100)
+    with pytest.raises(NotADatabaseError, match="is not a database of COLMAP"):
+        ColmapDatabase(tmp_path / "text.db")
+    change(tmp_path / "other.db", "CREATE TABLE songs (name TEXT)")
+    with pytest.raises(NotADatabaseError, match="no table 'images'"):
+        ColmapDatabase(tmp_path / "other.db")
+
+
+def test_another_schema_is_named(database):
+    change(database, "ALTER TABLE matches RENAME COLUMN data TO blob")
+    with pytest.raises(FormatVersionError, match="table 'matches' has no column data"):
+        ColmapDatabase(database)
+
+
+def test_databases_without_types_hold_sift(database):
+    with ColmapDatabase(database) as opened:
+        expected = opened.descriptors(1)
+    change(database, "ALTER TABLE descriptors DROP COLUMN type")
+    with ColmapDatabase(database) as opened:
+        np.testing.assert_array_equal(opened.descriptors(1), expected)
+
+
+def test_a_locked_database_is_not_changed_and_named(database):
+    other = sqlite3.connect(database, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with (
+        ColmapDatabase(database, writable=True, wait_seconds=0.1) as opened,
+        pytest.raises(LockedError, match="another process is writing"),
+    ):
+        opened.write_matches([((1, 2), np.zeros((20, 2)))])
+    other.execute("ROLLBACK")
+    other.close()
+    with ColmapDatabase(database) as opened:
+        assert opened.matched_pairs() == set()
+
+
+def test_readers_beside_the_writer_see_whole_pairs(database):
+    rows = np.arange(40).reshape(20, 2)
+    with ColmapDatabase(database) as reader, ColmapDatabase(database, writable=True) as writer:
+        writer.connection.execute("BEGIN IMMEDIATE")
+        writer.connection.execute("INSERT INTO matches VALUES (2147483649, 20, 2, NULL)")
+        assert reader.matches((1, 2)) is None
+        writer.connection.execute("ROLLBACK")
+        writer.write_matches([((1, 2), rows)])
+        np.testing.assert_array_equal(reader.matches((1, 2)), rows)
+
+
+def test_a_full_disk_keeps_what_was_written(database):
+    rows = np.arange(40).reshape(20, 2)
+    with ColmapDatabase(database, writable=True) as opened:
+        opened.write_matches([((1, 2), rows)])
+        pages = opened.connection.execute("PRAGMA page_count").fetchone()[0]
+        opened.connection.execute(f"PRAGMA max_page_count = {pages}")
+        large = np.zeros((100_000, 2))
+        with pytest.raises(OSError, match="no space left"):
+            opened.write_matches([((1, 3), rows), ((1, 4), large)])
+        np.testing.assert_array_equal(opened.matches((1, 2)), rows)
+        assert opened.matches((1, 3)) is None  # of the same transaction
+    assert match_database(database).kept == 1
+
+
+def test_missing_descriptors_are_named_and_other_pairs_can_be_matched(database):
+    change(database, "DELETE FROM descriptors WHERE image_id = 2")
+    with pytest.raises(KeyError, match=r"image '01.png' has no descriptors"):
+        match_database(database)
+    assert match_database(database, [(1, 3), (1, 4)]).matched == 2
+
+
+def test_mixed_types_are_named(database):
+    change(database, "UPDATE descriptors SET type = 1 WHERE image_id = 3")
+    with pytest.raises(ValueError, match=r"SIFT \(00.png\), ALIKED_N16ROT \(02.png\)"):
+        match_database(database)
+
+
+def test_an_unknown_type_is_named(database):
+    change(database, "UPDATE descriptors SET type = 77 WHERE image_id = 3")
+    with pytest.raises(FormatVersionError, match="descriptors of type 77"):
+        match_database(database)
+
+
+def test_cut_descriptors_are_damage(database):
+    change(database, "UPDATE descriptors SET rows = rows + 1 WHERE image_id = 1")
+    with pytest.raises(DamagedError, match=r"descriptors of image '00.png' should take"):
+        match_database(database)
+
+
+def test_an_image_without_features_has_no_matches(database):
+    change(database, "UPDATE descriptors SET rows = 0, data = NULL WHERE image_id = 1")
+    match_database(database, [(1, 2)])
+    with ColmapDatabase(database) as opened:
+        assert opened.matches((1, 2)).shape == (0, 2)
+
+
+KILLED = """
+import os, signal, sys
+import hiernorm.adapters.colmap.matcher as matcher
+matcher.COMMIT_SECONDS = 0.0
+def kill(done, total):
+    if done == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+matcher.match_database(sys.argv[1], threads=1, progress=kill)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs SIGKILL")
+def test_a_killed_process_leaves_whole_pairs_and_the_rest_is_done_later(database):
+    done = subprocess.run([sys.executable, "-c", KILLED, str(database)], capture_output=True)
+    assert done.returncode == -signal.SIGKILL
+    connection = sqlite3.connect(database)
+    assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    connection.close()
+    report = match_database(database)
+    assert (report.matched, report.kept) == (3, 3)
+    found = compare_matches(database)
+    assert (len(found.pairs), found.missed, found.added) == (6, 0, 0)

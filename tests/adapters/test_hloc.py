@@ -1,0 +1,117 @@
+"""hloc's files and its nearest-neighbour matcher, by its documented conventions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from hiernorm.adapters.hloc import NearestNeighbor, match_features, pair_name
+
+h5py = pytest.importorskip("h5py", reason="needs h5py")
+
+
+def unit_rows(rng, n: int, dim: int = 32):
+    rows = rng.standard_normal((n, dim))
+    return np.float32(rows / np.linalg.norm(rows, axis=1, keepdims=True))
+
+
+def views(n: int = 120, noise: float = 0.08):
+    rng = np.random.default_rng(0)
+    rows = unit_rows(rng, n)
+    seen = rows[rng.permutation(n)] + np.float32(noise) * rng.standard_normal(rows.shape)
+    return rows, np.float32(seen / np.linalg.norm(seen, axis=1, keepdims=True))
+
+
+def plain(a, b, ratio=None, distance=None, mutual=True):
+    """hloc's matcher in plain NumPy: the dense matrix, both directions."""
+
+    def one_way(similarities):
+        order = np.argsort(-similarities, axis=1, kind="stable")[:, :2]
+        best = np.take_along_axis(similarities, order, axis=1)
+        squares = 2 * (1 - best)
+        passed = np.ones(len(best), bool)
+        if ratio:
+            passed &= squares[:, 0] <= ratio**2 * squares[:, 1]
+        if distance:
+            passed &= squares[:, 0] <= distance**2
+        return np.where(passed, order[:, 0], -1), np.where(passed, (best[:, 0] + 1) / 2, 0)
+
+    similarities = a.astype(np.float64) @ b.T.astype(np.float64)
+    matches, scores = one_way(similarities)
+    if mutual:
+        back, _ = one_way(similarities.T)
+        ok = (matches >= 0) & (back[np.maximum(matches, 0)] == np.arange(len(a)))
+        matches = np.where(ok, matches, -1)
+    return matches, np.float32(scores)
+
+
+@pytest.mark.parametrize("mutual", [True, False])
+@pytest.mark.parametrize(
+    ("ratio", "distance"), [(None, None), (0.8, None), (0.9, 0.5), (None, 0.3)]
+)
+def test_matches_as_hloc_does(ratio, distance, mutual):
+    a, b = views()
+    matcher = NearestNeighbor(ratio, distance, mutual)
+    found = matcher({"descriptors0": a.T, "descriptors1": b.T})
+    matches, scores = plain(a, b, ratio, distance, mutual)
+    assert_array_equal(found["matches0"], matches)
+    assert_array_equal(found["matching_scores0"] > 0, scores > 0)
+    np.testing.assert_allclose(found["matching_scores0"], scores, atol=1e-6)
+
+
+def write_features(path, sets):
+    with h5py.File(str(path), "w") as out:
+        for name, rows in sets.items():
+            out.create_group(name).create_dataset("descriptors", data=rows.T)
+    return path
+
+
+def test_files_are_read_and_written_as_hloc_does(tmp_path):
+    a, b = views()
+    features = write_features(tmp_path / "features.h5", {"db/1.jpg": a, "query/2.jpg": b})
+    (tmp_path / "pairs.txt").write_text("db/1.jpg query/2.jpg\nquery/2.jpg db/1.jpg\n")
+    assert match_features(features, tmp_path / "pairs.txt", tmp_path / "matches.h5") == 1
+    with h5py.File(str(tmp_path / "matches.h5"), "r") as opened:
+        group = opened["db-1.jpg/query-2.jpg"]
+        matches, scores = plain(a, b)
+        assert_array_equal(group["matches0"], matches)
+        assert group["matches0"].dtype == np.int16
+        assert_array_equal(group["matching_scores0"], scores.astype(np.float16))
+
+
+def test_pairs_that_are_there_are_kept_and_cut_ones_are_written_again(tmp_path):
+    a, b = views(20)
+    sets = {"a": a, "b": b, "c": a[:7]}
+    features = write_features(tmp_path / "features.h5", sets)
+    out = tmp_path / "matches.h5"
+    assert match_features(features, [("a", "b")], out) == 1
+    with h5py.File(str(out), "a") as opened:
+        opened.create_group(pair_name("b", "c")).create_dataset("matching_scores0", data=[0.0])
+    assert match_features(features, [("b", "a"), ("b", "c")], out) == 1
+    with h5py.File(str(out), "r") as opened:
+        assert len(opened["b/c/matches0"]) == len(b)
+    assert match_features(features, [("a", "b")], out, overwrite=True) == 1
+
+
+def test_more_keypoints_than_int16_can_name_are_written_as_int32(tmp_path):
+    rng = np.random.default_rng(0)
+    many = unit_rows(rng, 33_000, 8)
+    features = write_features(tmp_path / "features.h5", {"few": many[-3:], "many": many})
+    match_features(features, [("few", "many")], tmp_path / "matches.h5")
+    with h5py.File(str(tmp_path / "matches.h5"), "r") as opened:
+        assert opened["few/many/matches0"].dtype == np.int32
+        assert opened["few/many/matches0"][:].tolist() == [32_997, 32_998, 32_999]
+
+
+def test_missing_files_and_photos_are_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match="no features at"):
+        match_features(tmp_path / "none.h5", [], tmp_path / "matches.h5")
+    features = write_features(tmp_path / "features.h5", {"a": views(5)[0]})
+    with pytest.raises(KeyError, match="no descriptors of 'b'"):
+        match_features(features, [("a", "b")], tmp_path / "matches.h5")
+
+
+def test_no_descriptors_no_matches():
+    found = NearestNeighbor()({"descriptors0": np.zeros((8, 0)), "descriptors1": np.eye(8)})
+    assert found["matches0"].shape == (0,)

@@ -1,0 +1,140 @@
+"""Photos in, a sparse model out: on photos of a generated room."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+pycolmap = pytest.importorskip("pycolmap", reason="needs pycolmap")
+pytest.importorskip("cv2", reason="needs OpenCV")
+pytest.importorskip("onnxruntime", reason="needs ONNX Runtime")
+
+from click.testing import CliRunner  # noqa: E402
+
+from hiernorm.cli.app import app  # noqa: E402
+from hiernorm.vision.drawing import read_colour  # noqa: E402
+from hiernorm.vision.room import write_room_photos  # noqa: E402
+from hiernorm.vision.sparse_model import (  # noqa: E402
+    SparseModel,
+    draw_model,
+    write_model_page,
+)
+
+COUNT = 4
+
+
+@pytest.fixture(scope="module")
+def photos(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("room")
+    write_room_photos(folder, COUNT)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def made(photos, tmp_path_factory):
+    out = tmp_path_factory.mktemp("model")
+    done = run("reconstruct", photos, "-o", out, "--keypoints", 500, "--threads", 1, "--json")
+    assert done.exit_code == 0, done.output
+    return out, json.loads(done.output)
+
+
+def run(*words):
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+def test_photos_become_a_model_of_colmap(made):
+    out, facts = made
+    assert facts["photos"] == facts["registered"] == COUNT
+    model = pycolmap.Reconstruction(str(out / "sparse" / "0"))
+    assert model.num_reg_images() == COUNT
+    assert model.num_points3D() == facts["points"] > 100
+    assert facts["error in pixels"] < 1
+
+
+def test_the_points_lie_on_the_walls_of_the_room(made):
+    """Three planes that meet at right angles, up to the scale that photos cannot tell."""
+    shape = SparseModel.from_pycolmap(pycolmap.Reconstruction(str(made[0] / "sparse" / "0")))
+    left, normals = shape.points, []
+    rng = np.random.default_rng(0)
+    size = np.ptp(left, axis=0).max()
+    for _ in range(3):
+        best = np.zeros(len(left), bool)
+        for _ in range(300):
+            a, b, c = left[rng.choice(len(left), 3, replace=False)]
+            normal = np.cross(b - a, c - a)
+            if np.linalg.norm(normal) < 1e-9:
+                continue
+            normal /= np.linalg.norm(normal)
+            near = np.abs((left - a) @ normal) < 0.01 * size
+            if near.sum() > best.sum():
+                best, chosen = near, normal
+        normals.append(chosen)
+        left = left[~best]
+    assert len(left) < 0.1 * len(shape.points)
+    cosines = np.abs(np.stack(normals) @ np.stack(normals).T)
+    assert np.abs(cosines - np.eye(3)).max() < 0.1
+
+
+def test_running_again_keeps_what_is_there(photos, made):
+    done = run("reconstruct", photos, "-o", made[0], "--keypoints", 500, "--threads", 1, "--json")
+    assert json.loads(done.output)["points"] == made[1]["points"]
+    with pycolmap.Database.open(str(made[0] / "database.db")) as database:
+        assert database.num_images() == COUNT
+        assert database.num_matched_image_pairs() == 6
+
+
+def test_other_settings_need_another_folder(photos, made):
+    done = run("reconstruct", photos, "-o", made[0], "--keypoints", 600)
+    assert done.exit_code == 1
+    assert "features with limit 500, asked for is limit 600: choose another folder" in done.output
+
+
+def test_the_picture_has_points_and_cameras(made):
+    picture = read_colour(made[0] / "model.png")
+    blue, green, red = picture.astype(int).transpose(2, 0, 1)
+    assert ((red > 200) & (blue == green) & (blue < 160)).sum() > 50 * COUNT
+    assert (picture < 250).any(axis=2).sum() > 1000
+
+
+def test_the_page_is_one_file_without_a_network(made):
+    page = (made[0] / "model.html").read_text()
+    assert not re.search(r"https?://|src=|href=", page)
+    assert '"names": ["00.png"' in page
+
+
+def test_names_cannot_end_the_script_of_the_page(tmp_path):
+    shape = SparseModel(
+        np.zeros((1, 3)),
+        np.zeros((1, 3), np.uint8),
+        np.zeros((1, 3)),
+        np.eye(3)[np.newaxis],
+        ("</script><b>",),
+    )
+    write_model_page(tmp_path / "page.html", shape, "<title>")
+    assert "</script><b>" not in (tmp_path / "page.html").read_text()
+
+
+def test_a_model_without_points_is_drawn_blank():
+    empty = SparseModel(
+        np.zeros((0, 3)), np.zeros((0, 3), np.uint8), np.zeros((0, 3)), np.zeros((0, 3, 3)), ()
+    )
+    assert (draw_model(empty) == 255).all()
+
+
+def test_photos_that_share_nothing_say_so(tmp_path):
+    for seed in range(3):
+        (photo,) = write_room_photos(tmp_path / f"{seed}", 1, seed)
+        (tmp_path / "photos").mkdir(exist_ok=True)
+        photo.rename(tmp_path / "photos" / f"{seed}.png")
+    done = run("reconstruct", tmp_path / "photos", "-o", tmp_path / "out", "--keypoints", 100)
+    assert done.exit_code == 1
+    assert "share too little" in done.output
+
+
+def test_rooms_are_the_same_on_every_run(tmp_path, photos):
+    write_room_photos(tmp_path, COUNT)
+    for file in photos.iterdir():
+        assert (tmp_path / file.name).read_bytes() == file.read_bytes()
