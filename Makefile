@@ -25,7 +25,7 @@ SOURCES := pyproject.toml CMakeLists.txt \
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 STUDIES := reconstruction growth plain filters photos places text shards quality scale match synthetic
-.PHONY: help demo test test-core test-cpp test-long test-ray fuzz bench reproduce tables \
+.PHONY: help demo test test-core test-cpp test-long test-ray fuzz attack bench reproduce tables \
     $(STUDIES:%=study-%) sanitize emulate lint docs clean
 export PYTHON
 
@@ -53,6 +53,9 @@ test-ray: $(STAMPS)/package $(STAMPS)/extra-test ## Run the long tests on a Ray 
 
 fuzz: $(STAMPS)/package $(STAMPS)/extra-fuzz ## Feed the reader of database files with what breaks readers
 	@$(BIN)/python tests/support/fuzz_header.py -max_total_time=60 $(ARGS)
+
+attack: $(STAMPS)/package $(STAMPS)/extra-bench ## Damage, kill and interrupt databases for 20 minutes
+	@$(BIN)/python -m experiments.attack $(ARGS)
 
 # Experiments: experiments/README.md tells the questions, options, times and results.
 bench: $(STAMPS)/package $(STAMPS)/extra-bench ## Measure against other libraries (ARGS=--quick: minutes)

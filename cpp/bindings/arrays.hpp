@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "interrupt.hpp"
 #include "search/request.hpp"
 #include "store/segment_file.hpp"
 
@@ -20,6 +21,16 @@ template <class T>
 using Matrix = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 template <class T>
 using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+// Work of the core: other Python threads run meanwhile, and Ctrl-C ends it. Whatever waits for a
+// lock of the core does so without the GIL, because a search that holds the lock may ask for it.
+class LongWork {
+   public:
+    LongWork() { begin_work(); }
+
+   private:
+    nb::gil_scoped_release release_;
+};
 
 // A new NumPy array that owns its memory.
 template <class T, std::size_t Dims>
@@ -101,11 +112,14 @@ inline nb::tuple stats_to_python(const std::vector<Answer>& answers) {
 inline nb::tuple top_k_to_python(std::vector<Answer>& answers, std::size_t k, std::size_t entries) {
     NewArray<std::int64_t, 2> ids(answers.size(), k);
     NewArray<double, 2> scores(answers.size(), k);
-    for (std::size_t i = 0; i < answers.size(); ++i) {
-        const std::vector<Hit>& hits = answers[i].results.sorted();
-        for (std::size_t j = 0; j < k; ++j) {
-            ids.data()[i * k + j] = j < hits.size() ? hits[j].id : -1;
-            scores.data()[i * k + j] = j < hits.size() ? hits[j].score : -kInfinity;
+    {
+        const LongWork work;
+        for (std::size_t i = 0; i < answers.size(); ++i) {
+            const std::vector<Hit>& hits = answers[i].results.sorted();
+            for (std::size_t j = 0; j < k; ++j) {
+                ids.data()[i * k + j] = j < hits.size() ? hits[j].id : -1;
+                scores.data()[i * k + j] = j < hits.size() ? hits[j].score : -kInfinity;
+            }
         }
     }
     const nb::tuple stats = stats_to_python(answers);
@@ -122,11 +136,14 @@ inline nb::tuple range_to_python(std::vector<Answer>& answers, std::size_t entri
     }
     NewArray<std::int64_t, 1> ids(offsets.data()[answers.size()]);
     NewArray<double, 1> scores(offsets.data()[answers.size()]);
-    std::size_t at = 0;
-    for (Answer& answer : answers) {
-        for (const Hit& hit : answer.results.sorted()) {
-            ids.data()[at] = hit.id;
-            scores.data()[at++] = hit.score;
+    {
+        const LongWork work;
+        std::size_t at = 0;
+        for (Answer& answer : answers) {
+            for (const Hit& hit : answer.results.sorted()) {
+                ids.data()[at] = hit.id;
+                scores.data()[at++] = hit.score;
+            }
         }
     }
     const nb::tuple stats = stats_to_python(answers);

@@ -55,7 +55,10 @@ Encoding choose(std::size_t dim, std::size_t major, const std::string& metric,
     encoding.base_norm = nb::cast<double>(lift[2]);
     take_rotation(encoding, rotation);
     encoding.rotation_error = rotation_error;
-    encoding.choose_steps(sample.data(), sample.shape(0), headroom);
+    {
+        const LongWork work;
+        encoding.choose_steps(sample.data(), sample.shape(0), headroom);
+    }
     encoding.check(dim);
     encoding.lay_out_stages();
     return encoding;

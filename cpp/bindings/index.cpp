@@ -26,6 +26,8 @@ Settings make_settings(std::size_t dim, const std::string& metric, const std::st
                               : CellUse::kNever};
 }
 
+constexpr nb::call_guard<nb::gil_scoped_release> kWithoutGil;
+
 using Ids = std::optional<Vector<std::int64_t>>;
 
 Index::Where where_of(const Ids& ids) {
@@ -34,17 +36,17 @@ Index::Where where_of(const Ids& ids) {
 }
 
 void add(Index& index, const Matrix<float>& rows, const Vector<std::int64_t>& ids, bool replace) {
-    const nb::gil_scoped_release release;
+    const LongWork work;
     index.add(rows.data(), ids.data(), rows.shape(0), replace);
 }
 
 std::size_t remove(Index& index, const Vector<std::int64_t>& ids) {
-    const nb::gil_scoped_release release;
+    const LongWork work;
     return index.remove(ids.data(), ids.shape(0));
 }
 
 void check(const Index& index, const Matrix<float>& rows, const Vector<std::int64_t>& ids) {
-    const nb::gil_scoped_release release;
+    const LongWork work;
     index.check(rows.data(), ids.data(), rows.shape(0));
 }
 
@@ -54,7 +56,7 @@ nb::tuple search(const Index& index, const Matrix<float>& queries, std::size_t k
     std::vector<Answer> answers;
     Searched searched;
     {
-        const nb::gil_scoped_release release;
+        const LongWork work;
         searched = index.search(request, queries.data(), queries.shape(0), threads, batch_size,
                                 answers, where_of(where));
     }
@@ -68,7 +70,7 @@ nb::tuple search_all(const Index& index, const Matrix<float>& queries, std::size
     std::vector<Answer> answers;
     Searched searched;
     {
-        const nb::gil_scoped_release release;
+        const LongWork work;
         searched = index.search_all(request, queries.data(), queries.shape(0), threads, answers,
                                     where_of(where));
     }
@@ -81,7 +83,7 @@ nb::tuple range(const Index& index, const Matrix<float>& queries, double thresho
     std::vector<Answer> answers;
     Searched searched;
     {
-        const nb::gil_scoped_release release;
+        const LongWork work;
         searched = index.search(request, queries.data(), queries.shape(0), threads, 0, answers,
                                 where_of(where));
     }
@@ -90,12 +92,19 @@ nb::tuple range(const Index& index, const Matrix<float>& queries, double thresho
 
 nb::object find(const Index& index, const Vector<std::int64_t>& ids) {
     NewArray<bool, 1> found(ids.shape(0));
-    index.find(ids.data(), ids.shape(0), found.data());
+    {
+        const LongWork work;
+        index.find(ids.data(), ids.shape(0), found.data());
+    }
     return found.to_python();
 }
 
 nb::object ids(const Index& index) {
-    const std::vector<std::int64_t> all = index.ids();
+    std::vector<std::int64_t> all;
+    {
+        const LongWork work;
+        all = index.ids();
+    }
     NewArray<std::int64_t, 1> out(all.size());
     std::copy(all.begin(), all.end(), out.data());
     return out.to_python();
@@ -104,6 +113,7 @@ nb::object ids(const Index& index) {
 nb::object reconstruct(const Index& index, const Vector<std::int64_t>& ids) {
     NewArray<float, 2> rows(ids.shape(0), index.settings().dim);
     try {
+        const LongWork work;
         index.reconstruct(ids.data(), ids.shape(0), rows.data());
     } catch (const std::out_of_range& unknown) {
         throw nb::key_error(unknown.what());
@@ -114,13 +124,18 @@ nb::object reconstruct(const Index& index, const Vector<std::int64_t>& ids) {
 nb::tuple entries(const Index& index, std::size_t first, std::size_t count) {
     NewArray<std::int64_t, 1> ids(count);
     NewArray<float, 2> rows(count, index.settings().dim);
-    index.copy_entries(first, count, ids.data(), rows.data());
+    {
+        const LongWork work;
+        index.copy_entries(first, count, ids.data(), rows.data());
+    }
     return nb::make_tuple(ids.to_python(), rows.to_python());
 }
 
 nb::dict tensors(const Index& index) {
     nb::dict found;
+    const LongWork work;
     index.copy_tensors([&](const TensorLayout& tensor) {
+        const nb::gil_scoped_acquire acquire;
         const auto [array, data] = new_tensor(tensor);
         found[tensor.name.c_str()] = array;
         return data;
@@ -130,7 +145,7 @@ nb::dict tensors(const Index& index) {
 
 void begin(Addition* self, Index& index, const Matrix<float>& rows, const Matrix<float>& majors,
            const Vector<std::int64_t>& ids, bool checked) {
-    const nb::gil_scoped_release release;
+    const LongWork work;
     new (self) Addition(
         index, {rows.data(), majors.data(), majors.shape(1), ids.data(), ids.shape(0)}, checked);
 }
@@ -144,17 +159,24 @@ nb::object order(const Addition& addition) {
 
 void write(Addition& addition, const Matrix<float>& rows, const Vector<std::int64_t>& ids,
            const std::optional<Matrix<double>>& views) {
-    const nb::gil_scoped_release release;
+    const LongWork work;
     addition.write(rows.data(), ids.data(), views ? views->data() : nullptr, rows.shape(0));
 }
 
 nb::dict take_chunk(Addition& addition, std::size_t chunk_index, std::size_t entries) {
     const Encoding& encoding = addition.encoding();
-    const Chunk chunk = addition.take_chunk(chunk_index);
+    Chunk chunk;
+    {
+        const LongWork work;
+        chunk = addition.take_chunk(chunk_index);
+    }
     nb::dict found;
     for (const TensorLayout& tensor : chunk_tensors(encoding, entries)) {
         const auto [array, data] = new_tensor(tensor);
-        copy_chunk_tensor(tensor, encoding, chunk, entries, data);
+        {
+            const LongWork work;
+            copy_chunk_tensor(tensor, encoding, chunk, entries, data);
+        }
         found[tensor.name.c_str()] = array;
     }
     return found;
@@ -164,7 +186,10 @@ nb::dict cones(const Addition& addition) {
     nb::dict found;
     for (const TensorLayout& tensor : cone_tensors(addition.encoding(), addition.written())) {
         const auto [array, data] = new_tensor(tensor);
-        copy_cone_tensor(tensor, addition.cells(), addition.written(), data);
+        {
+            const LongWork work;
+            copy_cone_tensor(tensor, addition.cells(), addition.written(), data);
+        }
         found[tensor.name.c_str()] = array;
     }
     return found;
@@ -181,13 +206,13 @@ void bind_index(nb::module_& m) {
                 new (self) Index(make_settings(dim, metric, engine, alpha, cells));
             },
             "dim"_a, "metric"_a, "engine"_a, "alpha"_a, "cells"_a.none())
-        .def("__len__", &Index::live)
-        .def_prop_ro("attached", &Index::attached)
-        .def_prop_ro("removed", &Index::removed)
-        .def_prop_ro("ungrouped", &Index::ungrouped)
-        .def_prop_ro("nbytes", &Index::nbytes)
-        .def("encoding", &Index::encoding)
-        .def("set_encoding", &Index::set_encoding, "encoding"_a)
+        .def("__len__", &Index::live, kWithoutGil)
+        .def_prop_ro("attached", &Index::attached, kWithoutGil)
+        .def_prop_ro("removed", &Index::removed, kWithoutGil)
+        .def_prop_ro("ungrouped", &Index::ungrouped, kWithoutGil)
+        .def_prop_ro("nbytes", &Index::nbytes, kWithoutGil)
+        .def("encoding", &Index::encoding, kWithoutGil)
+        .def("set_encoding", &Index::set_encoding, "encoding"_a, kWithoutGil)
         .def("add", &add, "rows"_a, "ids"_a, "replace"_a = false)
         .def("remove", &remove, "ids"_a)
         .def("check", &check, "rows"_a, "ids"_a)
@@ -214,8 +239,7 @@ void bind_addition(nb::module_& m) {
             "type"_a.none(), "value"_a.none(), "traceback"_a.none())
         .def_prop_ro("order", &order)
         .def("write", &write, "rows"_a, "ids"_a, "views"_a.none())
-        .def("publish", &Addition::publish, "replace"_a = false,
-             nb::call_guard<nb::gil_scoped_release>())
+        .def("publish", &Addition::publish, "replace"_a = false, kWithoutGil)
         .def("close", &Addition::close)
         .def("take_chunk", &take_chunk, "chunk"_a, "entries"_a)
         .def("cones", &cones);

@@ -27,7 +27,7 @@ nb::tuple match(const ByteSet& a, const ByteSet& b, const Vector<std::int32_t>& 
     if (limits.shape(0) == 0) throw std::invalid_argument("limits must not be empty");
     ByteMatches matches;
     {
-        const nb::gil_scoped_release released;
+        const LongWork work;
         matches = match_bytes(a, b, {{limits.data(), limits.shape(0)}, least, cross_check},
                               threads);
     }

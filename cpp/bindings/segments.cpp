@@ -29,22 +29,33 @@ NamedTensors named(const nb::dict& tensors) {
     return all;
 }
 
+NamedChecks named_checks(const nb::dict& checks) {
+    NamedChecks all;
+    for (const auto [name, value] : checks) {
+        all.emplace(nb::cast<std::string>(name), nb::cast<const BlockChecks*>(value));
+    }
+    return all;
+}
+
 // Makes the tensors of a file, which live as long as the index, its entries.
-void attach(Index& index, const nb::dict& tensors, std::size_t entries) {
+void attach(Index& index, const nb::dict& tensors, std::size_t entries, const nb::dict& checks) {
     const std::optional<Encoding> encoding = index.encoding();
-    const SegmentArrays arrays = arrays_of(named(tensors), index.settings().dim, entries,
-                                           encoding ? &*encoding : nullptr);
+    const SegmentArrays arrays =
+        arrays_of(named(tensors), index.settings().dim, entries, encoding ? &*encoding : nullptr,
+                  named_checks(checks));
     index.attach(arrays, /*know_ids=*/true);
 }
 
 // An index over the tensors of a file, and the Python objects that keep these alive.
 struct SegmentIndex {
     SegmentIndex(const Index& like, std::optional<Encoding> encoding, nb::dict tensors,
-                 std::size_t entries)
+                 std::size_t entries, nb::dict checks_by_name)
         : arrays(tensors),
-          index(open_segment(like.settings(), std::move(encoding), named(tensors), entries)) {}
+          checks(checks_by_name),
+          index(open_segment(like.settings(), std::move(encoding), named(tensors), entries,
+                             named_checks(checks))) {}
 
-    nb::dict arrays;
+    nb::dict arrays, checks;
     std::unique_ptr<Index> index;
 };
 
@@ -100,7 +111,7 @@ std::vector<Answer> search_all_segments(const std::vector<Segment>& segments,
                                         const SearchRequest& request, const Matrix<float>& queries,
                                         std::size_t threads, std::size_t batch_size,
                                         const Known& known) {
-    const nb::gil_scoped_release release;
+    const LongWork work;
     std::vector<Answer> answers = empty_answers(request, queries.shape(0));
     known.offer_to(answers);
     search_segments(segments, request, queries.data(), queries.shape(0), threads, batch_size,
@@ -118,10 +129,11 @@ std::size_t entries_of(const std::vector<Segment>& segments) {
 
 void bind_segments(nb::module_& m) {
     nb::class_<SegmentIndex>(m, "SegmentIndex")
-        .def(nb::init<const Index&, std::optional<Encoding>, nb::dict, std::size_t>(), "like"_a,
-             "encoding"_a.none(), "tensors"_a, "entries"_a)
+        .def(nb::init<const Index&, std::optional<Encoding>, nb::dict, std::size_t, nb::dict>(),
+             "like"_a, "encoding"_a.none(), "tensors"_a, "entries"_a, "checks"_a)
         .def("__len__", [](const SegmentIndex& self) { return self.index->size(); });
-    m.def("attach", &attach, nb::keep_alive<1, 2>(), "index"_a, "tensors"_a, "entries"_a);
+    m.def("attach", &attach, nb::keep_alive<1, 2>(), nb::keep_alive<1, 4>(), "index"_a,
+          "tensors"_a, "entries"_a, "checks"_a);
     m.def(
         "search_segments",
         [](const std::vector<const SegmentIndex*>& indexes,

@@ -8,6 +8,7 @@
 
 #include "cells/estimate.hpp"
 #include "float_environment.hpp"
+#include "interrupt.hpp"
 
 namespace hiernorm {
 namespace {
@@ -80,6 +81,7 @@ void Addition::write(const float* rows, const std::int64_t* ids, const double* v
     const std::size_t dim = index_.settings_.dim;
     Store& store = index_.store_;
     for (std::size_t first = 0; first < count; first += kSliceEntries) {
+        poll_interrupt();  // without the lock
         const std::size_t entries = std::min(kSliceEntries, count - first);
         const std::unique_lock lock(index_.mutex_);
         if (store.layout() != Layout::kRowsOnly && !store.has_encoding()) {

@@ -9,6 +9,7 @@
 #include "addition.hpp"
 #include "encode/exact_query.hpp"
 #include "float_environment.hpp"
+#include "interrupt.hpp"
 #include "search/threads.hpp"
 
 namespace hiernorm {
@@ -115,6 +116,7 @@ bool Index::attached() const {
 void Index::check_rows(const char* what, const float* rows, std::size_t count) const {
     const Kernels& kernels = active_kernels();
     for (std::size_t i = 0; i < count; ++i) {
+        if (i % kPolledEvery == 0) poll_interrupt();
         const float* row = rows + i * settings_.dim;
         // One pass that vectorises: the product with zero is NaN exactly for infinity and NaN.
         float poison = 0.0f;
@@ -315,8 +317,9 @@ void Index::reconstruct(const std::int64_t* ids, std::size_t count, float* rows)
         if (!number) {
             throw std::out_of_range("id " + std::to_string(ids[i]) + " is not in the index");
         }
-        std::copy_n(store_.row(store_.position_of(*number)), settings_.dim,
-                    rows + i * settings_.dim);
+        const std::size_t position = store_.position_of(*number);
+        store_.require_row(position);
+        std::copy_n(store_.row(position), settings_.dim, rows + i * settings_.dim);
     }
 }
 
@@ -334,6 +337,7 @@ void Index::copy_entries(std::size_t first, std::size_t count, std::int64_t* ids
             continue;
         }
         ids[i] = store_.id(position);
+        store_.require_row(position);
         std::copy_n(store_.row(position), settings_.dim, rows + i * settings_.dim);
         ++i;
     }

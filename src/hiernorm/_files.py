@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -113,6 +114,44 @@ def replacing(path: Path, *, durable: bool = True, alone: bool = False) -> Itera
         raise
     if durable:
         sync_folder(path.parent)
+
+
+@contextmanager
+def new_folder(path: Path) -> Iterator[Path]:
+    """Yield a folder to fill beside ``path``; it becomes ``path`` when the block ends.
+
+    After an error the folder is removed, and nothing else: neither ``path``, if it was there as an
+    empty folder, nor what another process has put there meanwhile.
+
+    Raises
+    ------
+    FileExistsError
+        If ``path`` is there and not empty, before the block or after it.
+    """
+    _require_vacant(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = _unique_name(path)
+    fresh.mkdir()
+    try:
+        yield fresh
+        if path.is_dir():
+            shutil.copymode(path, fresh)
+        try:
+            if os.name == "nt" and path.is_dir():
+                os.rmdir(path)  # there, a folder does not replace an empty one
+            os.rename(fresh, path)
+        except OSError:
+            _require_vacant(path)
+            raise
+    except BaseException:
+        shutil.rmtree(fresh, ignore_errors=True)
+        raise
+    sync_folder(path.parent)
+
+
+def _require_vacant(path: Path) -> None:
+    if path.is_symlink() or path.is_file() or (path.is_dir() and any(path.iterdir())):
+        raise FileExistsError(f"{path} is there and not empty: choose another folder")
 
 
 def write_atomically(path: Path, content: bytes) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from fractions import Fraction
 from typing import TypeGuard
@@ -112,7 +113,11 @@ def as_share(name: str, value: float | str) -> float:
         raise ValueError(f"{name}: {value!r} is no number such as 0.125 or 1/8") from None
 
 
-def as_count(name: str, value: int, least: int = 1, most: int | None = None) -> int:
+MAX_COUNT = 2**62
+"""The largest count that the core takes."""
+
+
+def as_count(name: str, value: int, least: int = 1, most: int = MAX_COUNT) -> int:
     """``value`` as an int from ``least`` to ``most``."""
     try:
         count = operator.index(value)
@@ -120,6 +125,42 @@ def as_count(name: str, value: int, least: int = 1, most: int | None = None) -> 
         raise TypeError(f"{name} must be an integer, got {type(value).__name__}") from None
     if count < least:
         raise ValueError(f"{name} must be at least {least}, got {count}")
-    if most is not None and count > most:
+    if count > most:
         raise ValueError(f"{name} must be at most {most}, got {count}")
+    return count
+
+
+def as_threshold(value: float) -> float:
+    """The threshold of a range search as a finite float."""
+    try:
+        threshold = float(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"threshold must be a number, got {type(value).__name__}") from None
+    if not math.isfinite(threshold):
+        raise ValueError(f"threshold must be finite, got {value}")
+    return threshold
+
+
+MAX_HITS = 2**31 - 1
+PADDED_BYTES = 1 << 28
+"""Maximum size of an answer that has room for more hits than there are entries."""
+
+
+def as_hit_count(k: int, queries: int, entries: int) -> int:
+    """The number of hits ``k``, if the answers are no larger than what can fill them, or small.
+
+    Examples
+    --------
+    >>> as_hit_count(10, queries=1, entries=3)
+    10
+    >>> as_hit_count(10**8, queries=1, entries=3)
+    Traceback (most recent call last):
+    ValueError: k is 100,000,000, but there are 3 entries: ask for at most 3 hits
+    """
+    count = as_count("k", k, most=MAX_HITS)
+    if count > entries and 16 * count * queries > PADDED_BYTES:
+        raise ValueError(
+            f"k is {count:,}, but there are {entries:,} entries: ask for at most "
+            f"{max(1, entries):,} hits"
+        )
     return count

@@ -32,6 +32,7 @@ class QueryCertificate:
     exact: bool
     gap: float
     digest: str
+    checked: str = ""
 
     def __str__(self) -> str:
         proof = "exact" if self.exact else f"within {self.gap:.3g} of exact"
@@ -40,6 +41,7 @@ class QueryCertificate:
             f"{self.sifted:,} sifted, {self.tightened:,} tightened, {self.settled:,} settled; "
             f"k-th score {self.kth_score:.9g}, nothing skipped exceeds {self.skipped_bound:.9g}; "
             f"database {self.digest[:12]}"
+            + (f", files checked: {self.checked}" if self.checked else "")
         )
 
 
@@ -66,6 +68,11 @@ class Certificate:
         The answer is that of exhaustive search: nothing skipped reaches the k-th score.
     gap : (m,) float64
         The true k-th score is at most this much above the returned one; 0 where exact.
+    checked : str
+        What of the files was compared with checksums: ``"touched"`` (every block that the search
+        read), ``"settled"`` (the blocks of rows and ids that it read), ``"all"`` (every block, when
+        the database was opened) or ``"none"``. The rest was taken for what was written. Empty for
+        an index in memory.
 
     Notes
     -----
@@ -73,7 +80,16 @@ class Certificate:
     unless it was asked for before.
     """
 
-    __slots__ = ("_digest", "entries", "exact", "gap", "kth_score", "skipped_bound", "work")
+    __slots__ = (
+        "_digest",
+        "checked",
+        "entries",
+        "exact",
+        "gap",
+        "kth_score",
+        "skipped_bound",
+        "work",
+    )
 
     def __init__(
         self,
@@ -82,8 +98,11 @@ class Certificate:
         kth_score: Float64Array,
         skipped_bound: Float64Array,
         digest: Callable[[], str],
+        *,
+        checked: str = "",
     ) -> None:
         self.entries = entries
+        self.checked = checked
         self.work = {step: work[:, i] for i, step in enumerate(STEPS)}
         self.kth_score = kth_score
         self.skipped_bound = skipped_bound
@@ -127,6 +146,7 @@ class Certificate:
             exact=bool(self.exact[query]),
             gap=float(self.gap[query]),
             digest=self.digest,
+            checked=self.checked,
         )
 
     def __iter__(self) -> Iterator[QueryCertificate]:

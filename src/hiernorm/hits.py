@@ -56,12 +56,14 @@ class Hits:
         digest: Callable[[], str],
         metric: str,
         payload: PayloadReader | None = None,
+        *,
+        checked: str = "",
     ) -> None:
         self.ids = ids
         self.scores = scores
         self.metric = metric
         self._payload = payload
-        self._proof: tuple[Any, ...] | None = (work, skipped_bound, entries, digest)
+        self._proof: tuple[Any, ...] | None = (work, skipped_bound, entries, digest, checked)
         self._certificate: Certificate | None = None
 
     @property
@@ -69,9 +71,9 @@ class Hits:
         """Per query: what was proved, and the work it took."""
         if self._certificate is None:
             assert self._proof is not None
-            work, skipped_bound, entries, digest = self._proof
+            work, skipped_bound, entries, digest, checked = self._proof
             self._certificate = Certificate(
-                entries, work, self.scores[:, -1], skipped_bound, digest
+                entries, work, self.scores[:, -1], skipped_bound, digest, checked=checked
             )
         return self._certificate
 

@@ -11,8 +11,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hiernorm import _core
 from hiernorm.array_types import Float32Array, Int64Array
-from hiernorm.arrays import as_count, as_ids, as_rows, as_share, is_id
+from hiernorm.arrays import (
+    MAX_HITS,
+    as_count,
+    as_hit_count,
+    as_ids,
+    as_rows,
+    as_share,
+    as_threshold,
+    is_id,
+)
 from hiernorm.certificate import Certificate, digest
 from hiernorm.explanation import Explanation, explain_index
 from hiernorm.filters import Where, call_filter, ids_of_array
@@ -26,8 +36,6 @@ from hiernorm.payload.memory import MemoryPayload
 from hiernorm.settings import Engine, IndexSettings, Metric
 from hiernorm.threads import thread_count
 from hiernorm.verification import Verification, verify_hits
-
-MAX_HITS = 2**31 - 1
 
 
 class Index(IndexChanges):
@@ -218,16 +226,24 @@ class Index(IndexChanges):
         """
         queries = as_rows("queries", q, self._settings.dim)
         removals = self._removals
-        found, live = self._core.search(
-            queries,
-            as_count("k", k, most=MAX_HITS),
-            self._settings.checked_beta(beta),
-            self._thread_count(threads),
-            0 if batch_size is None else as_count("batch_size", batch_size),
-            self._ids_of(where),
-        )
+        try:
+            found, live = self._core.search(
+                queries,
+                as_hit_count(k, len(queries), len(self)),
+                self._settings.checked_beta(beta),
+                self._thread_count(threads),
+                0 if batch_size is None else as_count("batch_size", batch_size),
+                self._ids_of(where),
+            )
+        except _core.DamagedBlockError:
+            raise self._damage() from None
         digest = self._digest_later(removals, live)
-        return Hits(*found, digest, self.metric, payload_of_hits(self._payload))
+        payload = payload_of_hits(self._payload)
+        return Hits(*found, digest, self.metric, payload, checked=self._checked())
+
+    def _checked(self) -> str:
+        """What of a mapped file is compared with its checksums; empty without a file."""
+        return "" if self._file is None or not self._core.attached else self._file.checked
 
     def _ids_of(self, where: Where | None) -> Int64Array | None:
         """The ids to which ``where`` limits a search; None without a limit."""
@@ -274,19 +290,22 @@ class Index(IndexChanges):
         [0, 1]
         """
         queries = as_rows("queries", q, self._settings.dim)
-        if not np.isfinite(threshold):
-            raise ValueError(f"threshold must be finite, got {threshold}")
+        least = as_threshold(threshold)
         removals = self._removals
-        found, live = self._core.range(
-            queries, float(threshold), self._thread_count(threads), self._ids_of(where)
-        )
+        try:
+            found, live = self._core.range(
+                queries, least, self._thread_count(threads), self._ids_of(where)
+            )
+        except _core.DamagedBlockError:
+            raise self._damage() from None
         offsets, ids, scores, work, skipped_bound, entries = found
         certificate = Certificate(
             entries,
             work,
-            np.full(len(queries), float(threshold)),
+            np.full(len(queries), least),
             skipped_bound,
             self._digest_later(removals, live),
+            checked=self._checked(),
         )
         payload = payload_of_hits(self._payload)
         return RangeHits(offsets, ids, scores, certificate, self.metric, payload)
@@ -330,7 +349,10 @@ class Index(IndexChanges):
         >>> index.reconstruct([8])
         array([[0.5, 0.5]], dtype=float32)
         """
-        return self._core.reconstruct(self._payload.ids_of(ids))
+        try:
+            return self._core.reconstruct(self._payload.ids_of(ids))
+        except _core.DamagedBlockError:
+            raise self._damage() from None
 
     def verify(
         self,
@@ -355,9 +377,12 @@ class Index(IndexChanges):
         True
         """
         queries = as_rows("queries", q, self._settings.dim)
-        ids, scores, _, _, entries = self._core.search_all(
-            queries, hits.ids.shape[1], self._thread_count(threads), self._ids_of(where)
-        )
+        try:
+            ids, scores, _, _, entries = self._core.search_all(
+                queries, hits.ids.shape[1], self._thread_count(threads), self._ids_of(where)
+            )
+        except _core.DamagedBlockError:
+            raise self._damage() from None
         return verify_hits(hits, queries, (ids, scores, entries), self.metric, self.reconstruct)
 
     def explain(self, queries: npt.ArrayLike | None = None, k: int = 10) -> Explanation:
@@ -386,7 +411,11 @@ class Index(IndexChanges):
         if len(self) == 0:
             raise ValueError("the index is empty: add vectors to explain how they are searched")
         rows = None if queries is None else as_rows("queries", queries, self.dim)
-        return explain_index(self._settings, self._core, rows, as_count("k", k, most=MAX_HITS - 1))
+        count = as_count("k", k, most=MAX_HITS - 1)
+        try:
+            return explain_index(self._settings, self._core, rows, count)
+        except _core.DamagedBlockError:
+            raise self._damage() from None
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the index to one file, whole or not at all; :meth:`load` maps it.
@@ -435,8 +464,9 @@ class Index(IndexChanges):
         path
             The file.
         check
-            Read the whole file and compare it with its digests. Without it, all but rows and codes
-            is checked.
+            Read the whole file now and compare it with its digests. Without it, a block of rows or
+            codes is compared with its checksum when it is first read; files of earlier versions
+            have no checksums. A block that is not what was written raises DamagedError.
         threads
             As for :class:`Index`.
 
@@ -456,6 +486,7 @@ class Index(IndexChanges):
             index.add(saved.rows, saved.ids)
         else:
             index._core, index._fitted_on = saved.core, saved.fitted_on
+            index._file = saved.file
         index._next_id = saved.next_id
         return index
 

@@ -17,10 +17,12 @@ from hiernorm._deprecation import renamed_attribute
 from hiernorm.array_types import Float32Array, Int64Array
 from hiernorm.arrays import as_new_ids, following_ids, next_id_after
 from hiernorm.fitting import SETTLED, choose_encoding, fill, is_due, plan_encoding
+from hiernorm.index_file import SavedFile
 from hiernorm.payload.keys import as_new_keys, ids_of_keys
 from hiernorm.payload.memory import MemoryPayload
 from hiernorm.progress import ProgressCallback
 from hiernorm.settings import IndexSettings
+from hiernorm.storage.errors import DamagedError
 from hiernorm.storage.sources import read_vectors
 
 Changed = TypeVar("Changed", bound="IndexChanges")
@@ -40,6 +42,7 @@ class IndexChanges:
         self._removals = 0  # changes that removed entries
         self._write_lock = threading.RLock()
         self._digests: dict[tuple[int, int], str] = {}
+        self._file: SavedFile | None = None  # that a loaded index maps
 
     def add(
         self,
@@ -246,7 +249,15 @@ class IndexChanges:
     def _entries(self, count: int | None = None) -> tuple[Int64Array, Float32Array]:
         """Ids and rows of the first ``count`` entries in order of insertion."""
         core = self._core
-        return core.entries(0, len(core) if count is None else count)
+        try:
+            return core.entries(0, len(core) if count is None else count)
+        except _core.DamagedBlockError:
+            raise self._damage() from None
+
+    def _damage(self) -> DamagedError:
+        """The error for a block of the mapped file that is not what was written."""
+        path = None if self._file is None else self._file.path
+        return DamagedError(f"{path} is not what was written: restore it, or save the index again")
 
     def __getstate__(self) -> dict[str, Any]:
         with self._write_lock:

@@ -2,7 +2,8 @@
 
 The file is written whole or not at all. It is mapped when it is read: a search reads the pages that
 it needs. What is checked when a file is opened: the layout, the parameters, ids and all that is
-small, against their digests. Rows and codes are checked on request, because that reads them all.
+small, against their digests. Rows and codes are checked block by block when they are first read,
+or all at once on request.
 """
 
 from __future__ import annotations
@@ -29,6 +30,14 @@ LARGE = ("rows", "major_codes", "minor_codes", "cone")
 
 
 @dataclass(frozen=True)
+class SavedFile:
+    """A mapped file: its path, and what is compared with its checksums (``"all"``, ...)."""
+
+    path: Path
+    checked: str
+
+
+@dataclass(frozen=True)
 class SavedIndex:
     """What a file holds.
 
@@ -47,6 +56,7 @@ class SavedIndex:
     core: _core.Index | None
     ids: Int64Array
     rows: Float32Array
+    file: SavedFile
 
 
 def save_index(
@@ -116,7 +126,10 @@ def load_index(path: Path, *, check: bool) -> SavedIndex:
     segment = Segment(path.parent, record, parameters, settings.make_core())
     _check_tensors(segment.file, everything=check)
     core = _map_core(segment, settings, flat)
-    return SavedIndex(settings, next_id, fitted_on, core, segment.ids, segment.rows)
+    if core is None:  # whoever copies the rows reads them all
+        _check_tensors(segment.file, everything=True)
+    mapped = SavedFile(path, "all" if check else segment.checked)
+    return SavedIndex(settings, next_id, fitted_on, core, segment.ids, segment.rows, mapped)
 
 
 def _digest(members: dict[str, Any], segment: dict[str, Any]) -> str:
@@ -159,7 +172,7 @@ def _map_core(segment: Segment, settings: IndexSettings, flat: bool) -> _core.In
     try:
         if encoding is not None:
             core.set_encoding(encoding)
-        _core.attach(core, tensors, len(segment))
+        _core.attach(core, tensors, len(segment), segment.checks)
     except (ValueError, RuntimeError) as error:
         raise DamagedError(f"{segment.file.path}: {error}") from None
     return core

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
+import numpy as np
+
 from hiernorm import _core
 from hiernorm._deprecation import renamed_names
 from hiernorm.arrays import as_count
@@ -45,6 +47,8 @@ class IndexSettings:
             raise ValueError("engine 'paper' needs alpha: Algorithm 1 searches HN vectors")
         if self.engine == "paper" and self.metric == "l2":
             raise ValueError("engine 'paper' is Algorithm 1, by inner products: metric l2 is not")
+        if self.cells is not None and not isinstance(self.cells, (bool, np.bool_)):
+            raise TypeError(f"cells must be True, False or None, got {self.cells!r}")
         if self.cells and self.engine != "cascade":
             raise ValueError(f"cells are for engine 'cascade', not for {self.engine!r}")
         if self.threads is not None:
@@ -73,7 +77,13 @@ class IndexSettings:
     def make_core(self, engine: Engine | None = None) -> _core.Index:
         """An empty native index with these parameters, or with another ``engine``."""
         alpha = 0.0 if self.alpha is None else float(self.alpha)
-        return _core.Index(self.dim, self.metric, engine or self.engine, alpha, self.cells)
+        return _core.Index(
+            self.dim,
+            self.metric,
+            engine or self.engine,
+            alpha,
+            None if self.cells is None else bool(self.cells),
+        )
 
     def checked_beta(self, beta: float | None) -> float:
         """``beta`` of soft mode as the core takes it; EXACT without soft mode."""

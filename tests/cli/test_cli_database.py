@@ -16,6 +16,7 @@ import hiernorm
 from database_support import ALPHA, MAJOR, QUERIES, D, arrays_of, vectors
 from hiernorm.cli.app import app
 from hiernorm.storage.lock import WriterLock
+from hiernorm.storage.tensors import TensorFile
 from paths import GOLDEN
 from support import expected_hits
 
@@ -182,6 +183,65 @@ def test_a_build_that_fails_leaves_nothing(tmp_path: Path) -> None:
     np.save(tmp_path / "bad.npy", np.full((3, 4), np.nan))
     assert "is NaN" in run("build", tmp_path / "db", tmp_path / "bad.npy", code=1).stderr
     assert not (tmp_path / "db").exists()
+
+
+def test_a_build_that_fails_removes_only_what_it_made(tmp_path: Path) -> None:
+    np.save(tmp_path / "bad.npy", np.full((3, 4), np.nan))
+    (tmp_path / "mine").mkdir(mode=0o700)
+    run("build", tmp_path / "mine", tmp_path / "bad.npy", code=1)
+    assert list((tmp_path / "mine").iterdir()) == []
+    assert [file.name for file in tmp_path.iterdir() if file.name.startswith(".")] == []
+
+
+def test_a_build_that_fails_keeps_what_another_process_made_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    np.save(tmp_path / "x.npy", ROWS)
+    add = hiernorm.Database.add
+
+    def add_late(self: hiernorm.Database, *arguments: object, **options: object) -> int:
+        monkeypatch.setattr(hiernorm.Database, "add", add)
+        hiernorm.Database.create(tmp_path / "db", D).add(ROWS[:7])
+        return self.add(*arguments, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(hiernorm.Database, "add", add_late)
+    text = run("build", tmp_path / "db", tmp_path / "x.npy", code=1).stderr
+    assert "is there and not empty" in text
+    assert len(hiernorm.Database.open(tmp_path / "db")) == 7
+
+
+def test_a_build_fills_an_empty_folder_and_keeps_its_permissions(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", ROWS)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine").chmod(0o750)
+    run("build", tmp_path / "mine", tmp_path / "x.npy")
+    assert len(hiernorm.Database.open(tmp_path / "mine")) == 50
+    assert (tmp_path / "mine").stat().st_mode & 0o777 == 0o750
+
+
+def test_compact_refuses_damage_and_salvage_lists_it(db: Path) -> None:
+    segment = next(db.glob("segment-*"))
+    begin = TensorFile(segment).header.tensors["rows"].begin
+    data = bytearray(segment.read_bytes())
+    data[begin] ^= 1
+    segment.write_bytes(data)
+    run("delete", db, 49)
+    assert "'rows' of the entries at positions" in run("compact", db, code=3).stderr
+    report = json.loads(run("compact", db, "--salvage", "--json").stdout)
+    assert report["kept"] + sum(lost["entries"] for lost in report["lost"]) == 49
+    assert report["lost"][0]["file"] == segment.name
+    run("check", db)
+
+
+@pytest.mark.parametrize("suffix", ["npy", "npz", "safetensors"])
+def test_a_bad_input_file_is_named_and_no_damage_of_the_database(
+    db: Path, tmp_path: Path, suffix: str
+) -> None:
+    bad = tmp_path / f"bad.{suffix}"
+    bad.write_bytes(b"what is this? " * 10)
+    text = run("add", db, bad, code=1).stderr
+    assert f"bad.{suffix}" in text
+    assert "pickle" not in text
 
 
 def test_debug_shows_the_error_itself(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import time
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from database_support import ALPHA, MAJOR, QUERIES, D, right_hits, vectors
 from hiernorm.cli.app import app
 from hiernorm.distributed import ShardedDatabase, build, shard_of
 from hiernorm.distributed.answers import merge_best
+from hiernorm.distributed.errors import ShardsMissingError
 from hiernorm.distributed.fan_out import plan_waves
 from hiernorm.distributed.location import Location, copy_shard
 from hiernorm.distributed.manifest import shard_name
@@ -186,6 +188,94 @@ def test_what_is_not_a_folder_is_copied_and_searched_but_not_changed(no_ray, tmp
     assert hiernorm.Database.open(folder).ids.tolist() == inside.tolist()
     with pytest.raises(hiernorm.DatabaseError, match="can be searched, not changed"):
         place.folder  # noqa: B018
+
+
+@pytest.mark.parametrize("damage", ["zeros", "row", "missing"])
+def test_a_damaged_copy_of_a_shard_is_copied_again(no_ray, tmp_path, damage):
+    rows = vectors(1, 300)
+    create_sharded(tmp_path / "db", 2).add(rows)
+    model = dict(enumerate(rows))
+    with ShardedDatabase.open(tmp_path / "db", local=tmp_path / "copies") as db:
+        assert_same_hits(db.search(QUERIES, 5), right_hits(model, 5))
+    for file in (tmp_path / "copies").glob("*/segment-*"):
+        data = bytearray(file.read_bytes())
+        if damage == "zeros":
+            data[:] = bytes(len(data))
+        begin = len(data) - 4000
+        data[begin : begin + 3000] = bytes(3000)
+        file.unlink()
+        if damage != "missing":
+            file.write_bytes(data)
+    with ShardedDatabase.open(tmp_path / "db", local=tmp_path / "copies") as db:
+        assert_equals_index(db, model)
+        assert db.search(QUERIES, 5).certificate.checked == "touched"
+        assert db.check().ok
+
+
+def test_a_copy_of_a_damaged_shard_is_refused(no_ray, tmp_path):
+    create_sharded(tmp_path / "db", 1).add(vectors(1, 30))
+    file = next((tmp_path / "db").glob("*/segment-*"))
+    data = bytearray(file.read_bytes())
+    data[-200] ^= 1
+    file.write_bytes(data)
+    with (
+        ShardedDatabase.open(tmp_path / "db", local=tmp_path / "copies") as db,
+        pytest.raises(DamagedError, match="is not what was written: restore it from a copy"),
+    ):
+        db.search(QUERIES, 1)
+    assert list((tmp_path / "copies").glob("*/segment-*")) == []
+
+
+def test_a_change_has_one_deadline_for_all_of_its_steps(no_ray, tmp_path):
+    deadlines = []
+
+    def record(method, arguments, until):
+        deadlines.append((method, until))
+        return call(method, arguments, until)
+
+    with create_sharded(tmp_path / "db", 2, change_deadline=6.0) as db:
+        call, db._actor_pool.call = db._actor_pool.call, record
+        db.add(vectors(1, 30), range(30))
+        db.delete([3])
+    assert [method for method, _ in deadlines] == ["holds", "prepare", "resolve"] * 2
+    for step in (deadlines[:3], deadlines[3:]):
+        assert len({until for _, until in step}) == 1
+
+
+def test_a_change_past_its_deadline_does_not_wait_for_the_shards_again(no_ray, tmp_path):
+    with create_sharded(tmp_path / "db", 2, change_deadline=0.01) as db:
+        waited = []
+        call = db._actor_pool.call
+
+        def late(method, arguments, until):
+            if method == "prepare":
+                time.sleep(max(0.0, until - time.monotonic()))
+                db._actor_pool.silent = {0}
+            waited.append((method, until - time.monotonic()))
+            return call(method, arguments, until)
+
+        db._actor_pool.call = late
+        with pytest.raises(ShardsMissingError):
+            db.add(vectors(1, 30))
+        assert waited[-1][0] == "resolve"
+        assert waited[-1][1] <= 0.0
+        db._actor_pool.silent = set()
+        db._actor_pool.call = call
+        db._writer._deadline = 60.0
+        db.add(vectors(1, 30))
+        assert len(db) == 30
+
+
+def test_refresh_of_shards_does_not_undo_the_change_of_another_thread(no_ray, tmp_path):
+    with create_sharded(tmp_path / "db", 2) as db:
+        before = db._reader.manifest
+        db.add(vectors(1, 5))
+        changed = db._reader.manifest
+        other = ShardedDatabase.open(tmp_path / "db")
+        other.add(vectors(2, 5))
+        db.refresh()
+        db._reader.move_on(before, changed)  # a thread that was slow to show its change
+        assert len(db) == 10
 
 
 def test_manifests_that_are_not_as_written_are_refused(no_ray, tmp_path):

@@ -153,6 +153,14 @@ BAD_CALLS: list[tuple[str, Callable[[hiernorm.Index], Any], type[Exception], str
     ("beta<0", _searching(beta=-0.1), ValueError, BAD_BETA.format(-0.1)),
     ("beta>alpha", _searching(beta=0.2), ValueError, BAD_BETA.format(0.2)),
     ("beta=nan", _searching(beta=NAN), ValueError, BAD_BETA.format(NAN)),
+    ("threshold=x", _ranging("x"), TypeError, "threshold must be a number, got str"),
+    ("threshold=None", _ranging(None), TypeError, "threshold must be a number, got NoneType"),
+    (
+        "threads=10**30",
+        _searching(threads=10**30),
+        ValueError,
+        f"threads must be at most {2**62}, got {10**30}",
+    ),
     ("threshold=nan", _ranging(NAN), ValueError, "threshold must be finite, got nan"),
     ("threshold=inf", _ranging(INF), ValueError, "threshold must be finite, got inf"),
     ("range-threads=0", _ranging(0.5, threads=0), ValueError, "threads must be at least 1, got 0"),
@@ -269,7 +277,7 @@ def test_numbers_that_are_no_numbers_are_refused(name: str) -> None:
 
 @pytest.mark.skipif(sys.maxsize < 2**62, reason="needs addresses of 64 bits")
 def test_hits_beyond_any_memory_are_no_crash() -> None:
-    """2**48 bytes of ids: more than a process can address."""
+    """2**48 bytes of ids: more than a process can address, and nothing to fill them with."""
     index = filled("hn-cascade", hn_rows(20, D, MAJOR), MAJOR)
-    with pytest.raises(MemoryError):
+    with pytest.raises(ValueError, match="but there are 20 entries: ask for at most 20 hits"):
         index.search(np.ones((2**14, D), np.float32), k=2**31 - 1)

@@ -124,6 +124,36 @@ def test_a_changed_byte_is_found(kind: str, tmp_path: Path) -> None:
             hiernorm.Index.load(tmp_path / "a", check=True)
 
 
+@pytest.mark.skipif(os.name == "nt", reason="mapped files cannot be changed there")
+@pytest.mark.parametrize("kind", ["hn-cells", "plain-cascade", "plain-flat"])
+def test_no_changed_byte_gives_a_wrong_answer(kind: str, tmp_path: Path) -> None:
+    index = filled(kind, hn_rows(N, D, MAJOR), MAJOR)
+    index.save(tmp_path / "a")
+    queries = hn_rows(4, D, MAJOR, seed=1)
+    right, everything = index.search(queries, 3), index.reconstruct(index.ids)
+    content = (tmp_path / "a").read_bytes()
+    refused = 0
+    for at in np.linspace(0, len(content) - 1, 150).astype(int).tolist():
+        changed = bytearray(content)
+        changed[at] ^= 1
+        (tmp_path / "a").write_bytes(changed)
+        for read in (
+            lambda twin: assert_same_hits(twin.search(queries, 3), right),
+            lambda twin: assert_array_equal(twin.reconstruct(twin.ids), everything),
+            lambda twin: twin.save(tmp_path / "copy"),
+        ):
+            try:
+                read(hiernorm.Index.load(tmp_path / "a"))
+            except (DamagedError, FormatVersionError):
+                refused += 1
+    assert refused > 150
+    (tmp_path / "a").write_bytes(content)
+    twin = hiernorm.Index.load(tmp_path / "a")
+    assert twin.search(queries, 3).certificate.checked == "touched"
+    twin.add(hn_rows(1, D, MAJOR, seed=2))
+    assert twin.search(queries, 3).certificate.checked == ""
+
+
 def test_changed_parameters_are_found_without_a_full_check(tmp_path: Path) -> None:
     filled("hn-cascade", hn_rows(N, D, MAJOR), MAJOR).save(tmp_path / "a")
     content = (tmp_path / "a").read_bytes()

@@ -104,7 +104,7 @@ def test_every_call_that_fails_leaves_the_old_data_or_the_new(
             confirmed = "not changed" in str(caught.value)
             assert confirmed or (kind, number) in (("fsync", count - 1), ("open", count - 1))
             left = model if confirmed else after
-            assert_equals_model(db, model)
+            assert_equals_model(db, left)  # the object is not stale
             reopened = hiernorm.Database.open(path)
             assert_equals_model(reopened, left)
             assert reopened.check().ok

@@ -121,7 +121,7 @@ def test_a_damaged_payload_is_found_before_it_is_used(tmp_path: Path) -> None:
         except hiernorm.DatabaseError:
             continue
         name = next(n for n, t in header.tensors.items() if t.begin <= place < t.end)
-        assert name.startswith("padding.")
+        assert name.startswith(("padding.", "checksums"))
     for length in (0, 7, len(whole) // 2, len(whole) - 1):
         file.write_bytes(whole[:length])
         with pytest.raises(hiernorm.DatabaseError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -23,9 +24,10 @@ from hiernorm.models import load_model
 from hiernorm.vision.collection import Collection
 from hiernorm.vision.evidence import weigh_evidence
 from hiernorm.vision.features import FeatureSettings, describe_photo
+from hiernorm.vision.frames import Frames
 from hiernorm.vision.geometry import TwoViewGeometry
 from hiernorm.vision.ingest import find_photos, ingest_photos
-from hiernorm.vision.photo_match import PhotoMatch
+from hiernorm.vision.photo_match import PhotoMatch, match_photos
 from hiernorm.vision.place_recognition import Candidate, locate, rank_candidates
 from photo_sets import RECIPE, read_photo, write_photos, write_view
 
@@ -233,3 +235,68 @@ def test_what_chance_agrees_on_does_not_outrank_votes():
     more = candidate(4, votes=30, inliers=131, matches=719)
     assert [c.photo for c in rank_candidates([chance, voted, few, proved, more])] == [4, 3, 1, 2, 0]
     assert [c.convincing for c in (chance, few, proved, more)] == [False, False, True, True]
+
+
+def test_two_that_describe_at_once_lose_nothing_and_mix_nothing_up(folder, tmp_path):
+    # Both have opened the collection before either of them adds its photo.
+    first = Collection.open(folder / "all.hn")
+    second = Collection.open(folder / "all.hn")
+    photos = [write_view(folder / "photos" / f"view-{n}.png", n) for n in ("chelsea", "coffee")]
+    features = [describe_photo(photo, RECIPE) for photo in photos]
+    first.put([(photos[0], "a" * 64, features[0])])
+    second.put([(photos[1], "b" * 64, features[1])])
+    first.put([(photos[0], "c" * 64, features[0])])
+    collection = Collection.open(folder / "all.hn")
+    names = [photo.name for photo in collection.photos]
+    assert len(names) == 5
+    for photo, described in zip(photos, features, strict=True):
+        ids, _ = collection.keypoints_of(names.index(f"photos/{photo.name}"))
+        np.testing.assert_array_equal(collection.database.reconstruct(ids), described.descriptors)
+    np.testing.assert_array_equal(np.sort(collection.ids), collection.database.ids)
+
+
+def test_ids_of_descriptors_are_never_given_twice(folder):
+    collection = Collection.open(folder / "all.hn")
+    photo = write_view(folder / "photos" / "view.png", "chelsea")
+    features = describe_photo(photo, RECIPE)
+    collection.put([(photo, "a" * 64, features)])
+    largest = int(collection.ids.max())
+    f = features.frames
+    nothing = Frames(f.x[:0], f.y[:0], f.sigma[:0], f.angle[:0])
+    empty = replace(features, frames=nothing, descriptors=features.descriptors[:0])
+    collection.put([(photo, "b" * 64, empty)])
+    assert int(collection.ids.max()) == largest - len(f)
+    collection.put([(photo, "c" * 64, features)])
+    assert int(collection.ids.max()) == largest + len(f)
+
+
+def test_features_of_another_model_are_refused(folder):
+    collection = Collection.open(folder / "all.hn")
+    query = describe_photo(folder / "photos" / "chelsea.png", RECIPE)
+    other = replace(query, model_digest="0" * 64)
+    assert locate(collection, query)[0].photo == 1
+    with pytest.raises(ValueError, match="described by model 000000000000, compared with model"):
+        locate(collection, other)
+    with pytest.raises(ValueError, match="use one model"):
+        match_photos(query, other)
+
+
+def test_photos_that_cannot_be_described_are_skipped_and_named(folder, monkeypatch):
+    import os
+
+    decode = cv2.imdecode
+
+    def too_large(content, flags):
+        if len(content) == 3:
+            raise cv2.error("image is too large")
+        return decode(content, flags)
+
+    monkeypatch.setattr(cv2, "imdecode", too_large)
+    (folder / "photos" / "huge.png").write_bytes(b"big")
+    odd = os.fsdecode(b"caf\xe9.png")
+    shutil.copy(folder / "photos" / "chelsea.png", folder / "photos" / odd)
+    result = invoke("describe", folder / "photos", "-o", folder / "new.hn", "--keypoints", 150)
+    assert result.exit_code == 6, result.output
+    assert "skipped photos/huge.png" in result.output
+    assert "caf\\udce9.png: its name is not UTF-8: rename it" in result.output
+    assert len(Collection.open(folder / "new.hn")) == 3

@@ -8,6 +8,7 @@
 #include "cells/cone.hpp"
 #include "cells/sphere_kmeans.hpp"
 #include "encode/lift.hpp"
+#include "interrupt.hpp"
 
 namespace hiernorm {
 namespace {
@@ -144,7 +145,10 @@ double estimate_read_share(const Grouping& grouping, const ConeVectors& vectors,
     const std::size_t probes =
         std::min(data.count, std::clamp(kComparisons / data.count, kLeastProbes, kMostProbes));
     double share = 0.0;
-    for (std::size_t p = 0; p < probes; ++p) share += trial.read_share(p * data.count / probes);
+    for (std::size_t p = 0; p < probes; ++p) {
+        poll_interrupt();
+        share += trial.read_share(p * data.count / probes);
+    }
     return probes == 0 ? 0.0 : share / static_cast<double>(probes);
 }
 

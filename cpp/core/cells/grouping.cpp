@@ -9,6 +9,7 @@
 #include "cells/packing.hpp"
 #include "cells/sphere_kmeans.hpp"
 #include "encode/lift.hpp"
+#include "interrupt.hpp"
 #include "kernels/kernels.hpp"
 
 namespace hiernorm {
@@ -67,6 +68,7 @@ ConeVectors cone_vectors(const GroupingData& data) {
     vectors.tails.resize(data.count);
     std::vector<double> values(vectors.dims);
     for (std::size_t i = 0; i < data.count; ++i) {
+        if (i % kPolledEvery == 0) poll_interrupt();
         const float* row = data.rows + i * dim;
         double squares = 0.0, major_squares = 0.0, lift = 0.0;
         for (std::size_t j = 0; j < dim; ++j) squares += double{row[j]} * double{row[j]};

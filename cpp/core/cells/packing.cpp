@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cells/sphere_kmeans.hpp"
+#include "interrupt.hpp"
 #include "kernels/kernels.hpp"
 
 namespace hiernorm {
@@ -25,6 +26,7 @@ class Packer {
         packed.reserve(count);
         const std::uint32_t* cell = members;
         for (const std::size_t size : sizes) {
+            poll_interrupt();
             pack_cell({cell, size}, packed, left_over);
             cell += size;
         }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "interrupt.hpp"
 #include "kernels/kernels.hpp"
 
 namespace hiernorm {
@@ -108,6 +109,7 @@ class Splitter {
         for (std::size_t round = 0; round < kRounds; ++round) {
             sums_.assign(parts * dims_, 0.0);
             for (std::size_t i = 0; i < sampled; ++i) {
+                if (i % kPolledEvery == 0) poll_interrupt();
                 const float* vector = sample(i);
                 double* sum = sums_.data() + centres.nearest(kernels_, vector) * dims_;
                 for (std::size_t j = 0; j < dims_; ++j) sum[j] += double{vector[j]};
@@ -126,6 +128,7 @@ class Splitter {
         std::vector<std::size_t> sizes(parts, 0);
         nearest_.resize(count);
         for (std::size_t i = 0; i < count; ++i) {
+            if (i % kPolledEvery == 0) poll_interrupt();
             nearest_[i] = static_cast<std::uint32_t>(centres.nearest(kernels_, unit(members[i])));
             ++sizes[nearest_[i]];
         }

@@ -2,6 +2,7 @@
 // they are the portable family.
 #pragma once
 
+#include "kernels/checksums.hpp"
 #include "kernels/distances.hpp"
 #include "kernels/floats.hpp"
 #include "kernels/kernels.hpp"
@@ -28,7 +29,8 @@ constexpr Kernels make_kernels(std::string_view name) {
             .score_f32 = score_f32<Isa>,
             .distance_f32 = distance_f32,
             .score_rows_f32 = score_rows_f32<Isa>,
-            .distance_rows_f32 = distance_rows_f32<Isa>};
+            .distance_rows_f32 = distance_rows_f32<Isa>,
+            .crc32c = crc32c};
 }
 
 }  // namespace

@@ -131,6 +131,9 @@ struct Kernels {
     void (*distance_rows_f32)(const float* rows, std::size_t entries, std::size_t dim,
                               const float* queries, std::size_t count, float* scores,
                               std::size_t stride);
+
+    // CRC-32C of `count` bytes, continued from that of the bytes before them (0: there are none).
+    std::uint32_t (*crc32c)(std::uint32_t crc, const std::byte* data, std::size_t count);
 };
 
 // The families this processor can run, slowest first; scalar is always among them.

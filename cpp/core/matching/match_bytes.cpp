@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "interrupt.hpp"
 #include "search/threads.hpp"
 
 namespace hiernorm {
@@ -76,6 +77,7 @@ class Pass {
             const std::size_t end = std::min(tile + kRowTile, last);
             std::size_t count = 0;
             for (std::size_t block = 0; block < b_.blocks(); block += count) {
+                poll_interrupt();
                 count = std::min(block == 0 ? kFirstBlocks : kBlockTile, b_.blocks() - block);
                 for (std::size_t row = tile; row < end; row += kScanRows) {
                     scan(row, std::min(row + kScanRows, end), block, count);

@@ -19,6 +19,7 @@
 #include <span>
 #include <vector>
 
+#include "interrupt.hpp"
 #include "search/cell_skipper.hpp"
 #include "search/engines.hpp"
 #include "search/prepared_query.hpp"
@@ -91,6 +92,7 @@ class Cascade {
         for (std::size_t c = 0; c < store.chunks(); ++c) {
             const std::size_t entries = store.chunk_entries(c);
             for (std::size_t first = 0; first < entries; first += stride) {
+                if (first == 0 || queries.size() > 1) poll_interrupt();
                 if (first % kRangeEntries == 0) {
                     for (CascadeQuery& query : queries) query.skip_cells(c, first);
                 }

@@ -87,6 +87,7 @@ bool CellSkipper::skip(std::size_t chunk, std::size_t first, double threshold, S
     if (cones == nullptr || !query_.aim(threshold)) return false;
     ++tried_;
     const std::size_t end = std::min(first + kRangeEntries, store_->chunk_entries(chunk));
+    require_cones(*cones, first, end);
     descend(*cones, first, end);
     const std::size_t blocks = cones_of(end, 0) - first / kBlockEntries;
     if (static_cast<double>(left_count_) > kMostRead * static_cast<double>(blocks)) {
@@ -101,6 +102,18 @@ bool CellSkipper::skip(std::size_t chunk, std::size_t first, double threshold, S
         stats.skipped_bound = std::max(stats.skipped_bound, below);
     }
     return true;
+}
+
+// Checks the cones that descend() reads: of all levels but the topmost.
+void CellSkipper::require_cones(const ChunkCones& cones, std::size_t first, std::size_t end) const {
+    const std::vector<const BlockChecks*>& checks = store_->checks().cones;
+    if (checks.empty()) return;
+    const ConeLayout& layout = store_->cells().layout();
+    for (std::size_t level = 0; level + 1 < kConeLevels; ++level) {
+        if (checks[level] == nullptr) continue;
+        const std::size_t begin = cone_bytes(layout, level, first);
+        checks[level]->require(cones[level].data() + begin, cone_bytes(layout, level, end) - begin);
+    }
 }
 
 // Leaves the blocks that can hold an entry which reaches the threshold in left_.

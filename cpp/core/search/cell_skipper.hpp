@@ -34,6 +34,7 @@ class CellSkipper {
 
    private:
     void rank(const std::int32_t* scores, std::size_t first, std::size_t cones, std::size_t wanted);
+    void require_cones(const ChunkCones& cones, std::size_t first, std::size_t end) const;
     void descend(const ChunkCones& cones, std::size_t first, std::size_t end);
 
     const Store* store_ = nullptr;

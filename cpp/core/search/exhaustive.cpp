@@ -1,5 +1,6 @@
 // Exhaustive search: the canonical score of every entry that may be returned.
 #include "encode/exact_query.hpp"
+#include "interrupt.hpp"
 #include "search/engines.hpp"
 
 namespace hiernorm {
@@ -13,11 +14,14 @@ void search_exhaustive(const Store& store, const Kernels& kernels, Metric metric
         query.prepare(kernels, metric, queries + i * store.dim(), store.dim());
         std::uint64_t scored = 0;
         for (std::size_t c = 0; c < store.chunks(); ++c) {
+            poll_interrupt();
             const Chunk& chunk = store.chunk(c);
             const std::size_t entries = store.chunk_entries(c);
             request.mask.for_each(c * kChunkEntries, entries, [&](std::size_t entry) {
+                store.require_row(c * kChunkEntries + entry);
                 const double score = query.score(chunk.rows.data() + entry * store.dim());
                 if (score >= answer.results.threshold()) {
+                    store.require_id(c * kChunkEntries + entry);
                     answer.results.offer({score, chunk.ids[entry]});
                 }
                 ++scored;

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "encode/exact_query.hpp"
+#include "interrupt.hpp"
 #include "search/engines.hpp"
 
 namespace hiernorm {
@@ -199,6 +200,8 @@ class FlatScan {
             const Chunk& chunk = store.chunk(c);
             const std::size_t entries = store.chunk_entries(c);
             for (std::size_t first = 0; first < entries; first += stride_) {
+                poll_interrupt();
+                store.require_entries(c * kChunkEntries + first, std::min(stride_, entries - first));
                 const std::size_t tile = first / kTileEntries;
                 read(kernels, answers.size(),
                      {.rows = chunk.rows.data() + first * dim_,

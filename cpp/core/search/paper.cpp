@@ -19,6 +19,7 @@
 
 #include "encode/exact_query.hpp"
 #include "encode/query_view.hpp"
+#include "interrupt.hpp"
 #include "search/engines.hpp"
 
 namespace hiernorm {
@@ -140,6 +141,7 @@ void search_paper(const Store& store, const Kernels& kernels, double alpha,
                   const SearchRequest& request, const float* queries, std::span<Answer> answers) {
     PaperSearch search(store, kernels, alpha, request);
     for (std::size_t i = 0; i < answers.size(); ++i) {
+        poll_interrupt();
         search.search(queries + i * store.dim(), answers[i]);
     }
 }

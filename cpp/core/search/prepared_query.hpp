@@ -83,6 +83,8 @@ class PreparedQuery {
 
     // The canonical score of an entry; it may raise the threshold.
     void settle(std::uint32_t position) {
+        store_->require_row(position);
+        store_->require_id(position);
         answer_->results.offer({exact_.score(store_->row(position)), store_->id(position)});
         ++stats().settled;
         threshold_ = results().threshold() + view_.offset;

@@ -16,6 +16,21 @@ bool reads_minor(const PreparedQuery& query, const TileNorms& norms) {
            query.codes().tail_slack(norms) >= query.codes().coded_slack(norms);
 }
 
+// Checks the rows of a stage that are about to be read, those of `entries` in ascending order.
+template <class Entries>
+void require_stage(const Store& store, const StageArguments& stage, std::size_t number,
+                   const Entries& entries) {
+    const std::vector<const BlockChecks*>& all = store.checks().stage_codes;
+    if (number >= all.size() || all[number] == nullptr) return;
+    const BlockChecks& checks = *all[number];
+    const auto row_of = [&](const auto& entry) {
+        return stage.rows + (entry.position - stage.first_position) * stage.row_bytes;
+    };
+    const std::size_t spanned = entries.back().position - entries.front().position + 1;
+    if (checks.knows(row_of(entries.front()), spanned * stage.row_bytes)) return;
+    for (const auto& entry : entries) checks.require(row_of(entry), stage.row_bytes);
+}
+
 }  // namespace
 
 void Refinement::begin() {
@@ -70,10 +85,12 @@ void Refinement::tighten(PreparedQuery& query, const Chunk& chunk, const TileNor
         stage.row_bytes = stages[s].bytes;
         stage.first_position = first;
         if (s != 0) {
+            require_stage(query.store(), stage, s, std::span(contenders_).first(left_));
             left_ = kernels.tighten_next_u8i8(stage, query.threshold(), contenders_.data(), left_,
                                               skipped);
             continue;
         }
+        require_stage(query.store(), stage, s, candidates);
         left_ = kernels.tighten_first_u8i8(stage, query.threshold(), candidates.data(), left_,
                                            contenders_.data(), skipped);
         for (std::size_t i = 0; i < left_; ++i) {
@@ -98,6 +115,7 @@ void Refinement::weigh(PreparedQuery& query, const Seeding& seeding, const TileN
         double bound = minor_read_ ? contender.bound : coded + query.proved_slack(norms);
         double width = 2.0 * (slack + codes.coded_slack(norms));
         if (prefix) {
+            query.store().require_row(contender.position);
             const double coded_part = coded + codes.coded_slack(norms);
             const double exact =
                 query.exact().major_product(query.store().row(contender.position), encoding.major);

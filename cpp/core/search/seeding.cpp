@@ -73,9 +73,11 @@ std::size_t Seeding::seed_from_tile(PreparedQuery& query, const Tile& tile, Cand
     const std::size_t allowed = mask.count(tile.position, tile.entries);
     if (allowed == 0) return 0;
     scores_.resize(round_up(tile.entries, kBlockEntries));
+    const std::uint8_t* codes =
+        tile.chunk.major_codes.data() + tile.first * query.encoding().slots();
+    query.store().require_major_codes(codes, tile.entries);
     const std::int32_t largest =
-        kernels.score_u8i8(tile.chunk.major_codes.data() + tile.first * query.encoding().slots(),
-                           tile.entries, query.codes().scan(), scores_.data());
+        kernels.score_u8i8(codes, tile.entries, query.codes().scan(), scores_.data());
     query.stats().scanned += tile.entries;
     mask.hide(scores_.data(), tile.position, tile.entries, kNoScore);
     const std::size_t wanted = std::min(query.missing(), allowed);

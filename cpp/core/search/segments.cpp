@@ -8,7 +8,8 @@
 namespace hiernorm {
 
 std::unique_ptr<Index> open_segment(const Settings& like, std::optional<Encoding> encoding,
-                                    const NamedTensors& tensors, std::size_t entries) {
+                                    const NamedTensors& tensors, std::size_t entries,
+                                    const NamedChecks& checks) {
     Settings settings = like;
     settings.engine = encoding ? EngineKind::kCascade : EngineKind::kExhaustive;
     auto index = std::make_unique<Index>(settings);
@@ -21,7 +22,7 @@ std::unique_ptr<Index> open_segment(const Settings& like, std::optional<Encoding
         encoding->lay_out_stages();
     }
     const SegmentArrays arrays =
-        arrays_of(tensors, settings.dim, entries, encoding ? &*encoding : nullptr);
+        arrays_of(tensors, settings.dim, entries, encoding ? &*encoding : nullptr, checks);
     if (encoding) index->set_encoding(std::move(*encoding));
     index->attach(arrays);
     return index;

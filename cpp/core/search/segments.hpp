@@ -11,10 +11,11 @@
 namespace hiernorm {
 
 // An index over the tensors of a segment file, which the caller keeps alive. Without an encoding it
-// has no codes and is searched exhaustively. Throws std::invalid_argument that says what is wrong
-// with the tensors.
+// has no codes and is searched exhaustively. What a search reads passes `checks`, which the caller
+// keeps alive too. Throws std::invalid_argument that says what is wrong with the tensors.
 std::unique_ptr<Index> open_segment(const Settings& like, std::optional<Encoding> encoding,
-                                    const NamedTensors& tensors, std::size_t entries);
+                                    const NamedTensors& tensors, std::size_t entries,
+                                    const NamedChecks& checks = {});
 
 struct Segment {
     const Index* index;

@@ -29,9 +29,11 @@ std::size_t TileScan::scan_all(PreparedQuery& query, const Tile& tile, Candidate
     std::int32_t skipped = kNoScore;
     const std::uint8_t* rows = stage_rows(query.encoding(), tile.chunk);
     if (rows != nullptr) rows += tile.first * kStageBytes;
+    const std::uint8_t* codes =
+        tile.chunk.major_codes.data() + tile.first * query.encoding().slots();
+    query.store().require_major_codes(codes, tile.entries);
     const std::size_t count = query.kernels().scan_u8i8(
-        tile.chunk.major_codes.data() + tile.first * query.encoding().slots(), tile.entries,
-        query.codes().scan(), cut, tile.position, rows, out, query.soft() ? &skipped : nullptr);
+        codes, tile.entries, query.codes().scan(), cut, tile.position, rows, out, query.soft() ? &skipped : nullptr);
     query.stats().scanned += tile.entries;
     if (count < tile.entries) query.skip_scores(query.soft() ? skipped : cut, tile.norms);
     return count;
@@ -73,6 +75,8 @@ std::size_t TileScan::scan_blocks(PreparedQuery& query, const Tile& tile,
     if (partial) list = list.first(list.size() - 1);
     const std::size_t rest = partial ? end % kBlockEntries : 0;
     const std::uint8_t* major_codes = tile.chunk.major_codes.data();
+    const std::size_t slots = query.encoding().slots();
+    query.store().require_major_codes(major_codes, list);
     const auto position = tile.position - static_cast<std::uint32_t>(tile.first);
     const std::int32_t cut = query.cut(tile.norms);
     std::size_t count =
@@ -80,7 +84,8 @@ std::size_t TileScan::scan_blocks(PreparedQuery& query, const Tile& tile,
                                stage_rows(query.encoding(), tile.chunk), out);
     if (partial) {
         const std::size_t whole = end - rest;
-        count += kernels.scan_u8i8(major_codes + whole * query.encoding().slots(), rest, codes, cut,
+        query.store().require_major_codes(major_codes + whole * slots, rest);
+        count += kernels.scan_u8i8(major_codes + whole * slots, rest, codes, cut,
                                    position + static_cast<std::uint32_t>(whole), nullptr,
                                    out + count, nullptr);
     }

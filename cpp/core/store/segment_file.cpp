@@ -172,7 +172,7 @@ void copy_tensor(const TensorLayout& tensor, const Store& store, std::byte* out)
 }
 
 SegmentArrays arrays_of(const NamedTensors& tensors, std::size_t dim, std::size_t entries,
-                        const Encoding* encoding) {
+                        const Encoding* encoding, const NamedChecks& checks) {
     const bool cones = tensors.contains(cones_name(0));
     for (const TensorLayout& tensor : segment_tensors(dim, entries, encoding, cones)) {
         // What only the table of ids and the encoding need is not the store's to read.
@@ -192,15 +192,27 @@ SegmentArrays arrays_of(const NamedTensors& tensors, std::size_t dim, std::size_
     const auto codes = [&](std::string_view name) {
         return reinterpret_cast<const std::uint8_t*>(at(name));
     };
+    const auto check_of = [&](std::string_view name) -> const BlockChecks* {
+        const auto found = checks.find(name);
+        return found == checks.end() ? nullptr : found->second;
+    };
+    const auto require = [&](std::string_view name) {
+        if (const BlockChecks* check = check_of(name)) check->require_all();
+    };
     SegmentArrays arrays;
     arrays.entries = entries;
+    arrays.checks.ids = check_of("ids");
+    arrays.checks.rows = check_of("rows");
     arrays.ids = reinterpret_cast<const std::int64_t*>(at("ids"));
     arrays.rows = reinterpret_cast<const float*>(at("rows"));
     if (encoding == nullptr) return arrays;
     arrays.major_codes = codes(kMajorCodes);
+    arrays.checks.major_codes = check_of(kMajorCodes);
     for (std::size_t s = 0; s < encoding->stages.size(); ++s) {
         arrays.stage_codes.push_back(codes(stage_name(s)));
+        arrays.checks.stage_codes.push_back(check_of(stage_name(s)));
     }
+    require(kNorms);
     const std::byte* row = at(kNorms);
     for (std::size_t tile = 0; tile < tiles_of(entries); ++tile) {
         arrays.tiles.push_back(from_columns<TileNorms>(row, kNormColumns));
@@ -209,7 +221,9 @@ SegmentArrays arrays_of(const NamedTensors& tensors, std::size_t dim, std::size_
     if (!cones) return arrays;
     for (std::size_t level = 0; level < kConeLevels; ++level) {
         arrays.cones[level] = codes(cones_name(level));
+        arrays.checks.cones.push_back(check_of(cones_name(level)));
     }
+    require(kConeNorms);
     arrays.cone_norms = from_columns<ConeNorms>(at(kConeNorms), kConeNormColumns);
     return arrays;
 }

@@ -13,6 +13,7 @@
 #include "cells/cells.hpp"
 #include "encode/encoding.hpp"
 #include "encode/tile_norms.hpp"
+#include "store/block_checks.hpp"
 
 namespace hiernorm {
 
@@ -60,6 +61,7 @@ struct SegmentArrays {
     // Cones, if any: cone_bytes() of every level, aligned to 64 bytes.
     LevelPointers cones{};
     ConeNorms cone_norms;
+    SegmentChecks checks;
 
     bool has_cones() const { return cones[0] != nullptr; }
 };
@@ -67,9 +69,13 @@ struct SegmentArrays {
 // Tensors by name, as they lie in a mapped file; codes with the bytes `beyond` them.
 using NamedTensors = std::map<std::string, std::span<const std::byte>, std::less<>>;
 
+// Checks of tensors by name; a tensor without one is not checked.
+using NamedChecks = std::map<std::string, const BlockChecks*, std::less<>>;
+
 // Checks that all tensors of a segment are there, in the size that its layout gives them, and that
-// its norms are finite. Throws std::invalid_argument that says what is wrong.
+// its norms are finite. Throws std::invalid_argument that says what is wrong, and DamagedBlock if
+// norms are not what was written.
 SegmentArrays arrays_of(const NamedTensors& tensors, std::size_t dim, std::size_t entries,
-                        const Encoding* encoding);
+                        const Encoding* encoding, const NamedChecks& checks = {});
 
 }  // namespace hiernorm

@@ -173,6 +173,7 @@ void Store::attach(const SegmentArrays& arrays) {
     check_arrays(arrays, *this);
     size_ = arrays.entries;
     attached_ = true;
+    checks_ = arrays.checks;
     for (std::size_t c = 0; c < chunks(); ++c) {
         const std::size_t first = c * kChunkEntries;
         const std::size_t entries = chunk_entries(c);

@@ -4,12 +4,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "cells/cells.hpp"
 #include "cells/grouping.hpp"
 #include "encode/encoding.hpp"
 #include "encode/tile_norms.hpp"
+#include "store/block_checks.hpp"
 #include "store/buffer.hpp"
 
 namespace hiernorm {
@@ -76,6 +78,44 @@ class Store {
     // can be encoded chunk by chunk. The next write() goes to the chunk behind it.
     Chunk take_chunk(std::size_t index);
 
+    // Throw DamagedBlock unless what is read is what was written to the file. An index in memory
+    // has no checks.
+    void require_row(std::size_t position) const {
+        if (checks_.rows != nullptr) checks_.rows->require(row(position), dim_ * sizeof(float));
+    }
+    void require_id(std::size_t position) const {
+        if (checks_.ids == nullptr) return;
+        checks_.ids->require(&chunk(position / kChunkEntries).ids[position % kChunkEntries],
+                             sizeof(std::int64_t));
+    }
+    // Rows and ids of consecutive entries of one chunk.
+    void require_entries(std::size_t position, std::size_t entries) const {
+        if (checks_.rows != nullptr) {
+            checks_.rows->require(row(position), entries * dim_ * sizeof(float));
+        }
+        if (checks_.ids != nullptr) {
+            checks_.ids->require(&chunk(position / kChunkEntries).ids[position % kChunkEntries],
+                                 entries * sizeof(std::int64_t));
+        }
+    }
+    void require_major_codes(const std::uint8_t* codes, std::size_t entries) const {
+        if (checks_.major_codes == nullptr) return;
+        checks_.major_codes->require(codes, round_up(entries, kBlockEntries) * encoding_.slots());
+    }
+    // Of the blocks of 16 entries that `list` names, in ascending order.
+    void require_major_codes(const std::uint8_t* codes, std::span<const std::uint16_t> list) const {
+        if (checks_.major_codes == nullptr || list.empty()) return;
+        const std::size_t bytes = kBlockEntries * encoding_.slots();
+        if (checks_.major_codes->knows(codes + list.front() * bytes,
+                                       (list.back() - list.front() + std::size_t{1}) * bytes)) {
+            return;
+        }
+        for (const std::uint16_t block : list) {
+            checks_.major_codes->require(codes + block * bytes, bytes);
+        }
+    }
+    const SegmentChecks& checks() const { return checks_; }
+
     // Makes arrays of a file the entries of an empty store with an encoding, as they are: nothing
     // is copied but what is small. Nothing can be added afterwards.
     void attach(const SegmentArrays& arrays);
@@ -94,6 +134,7 @@ class Store {
     bool attached_ = false;
     TileNorms largest_;
     Cells cells_;
+    SegmentChecks checks_;
     std::vector<std::uint32_t> order_;  // of the addition under way; empty: as it came
     std::vector<std::uint32_t>
         positions_;  // of the entries by number; the rest are at their number

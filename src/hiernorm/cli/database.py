@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
 
+from hiernorm._files import new_folder
 from hiernorm.cli.options import (
     ALPHA,
     EXISTING_FILE,
@@ -46,6 +46,7 @@ from hiernorm.settings import Metric
 from hiernorm.storage.database import Database
 from hiernorm.storage.errors import DamagedError
 from hiernorm.storage.exporter import write_arrays
+from hiernorm.storage.manifest import MANIFEST
 from hiernorm.storage.sources import read_pieces
 from hiernorm.verification import Verification
 
@@ -118,20 +119,18 @@ def build(
     first, _ = next(read_pieces(sources[0]), (None, None))
     if first is None or first.ndim != 2:
         raise click.UsageError(f"{sources[0]} holds no vectors")
-    db = Database.create(
-        database,
-        first.shape[1],
-        major=major,
-        alpha=alpha,
-        metric=metric,
-        string_keys=string_keys,
-    )
+    dim = first.shape[1]
     del first
-    try:
-        count = _insert(db, sources, ids_file, payload, replace=False)
-    except BaseException:
-        shutil.rmtree(database, ignore_errors=True)  # this command made it
-        raise
+    if (database / MANIFEST).exists():
+        raise FileExistsError(f"{database} is a database already: choose another folder")
+    with (
+        new_folder(database) as fresh,
+        Database.create(
+            fresh, dim, major=major, alpha=alpha, metric=metric, string_keys=string_keys
+        ) as made,
+    ):
+        count = _insert(made, sources, ids_file, payload, replace=False)
+    db = Database.open(database)
     echo_result(as_json, f"{database}: {count:,} vectors of {db.dim} dimensions", **db.info())
 
 
@@ -292,15 +291,28 @@ def echo_damage(found: Verification, database: str, as_json: bool) -> None:
 
 @click.command()
 @DATABASE
+@click.option(
+    "--salvage",
+    is_flag=True,
+    help="Of a damaged database, keep the entries that are provably intact and list the others.",
+)
 @WAIT
 @JSON
-def compact(database: Path, wait: float, as_json: bool) -> None:
+def compact(database: Path, salvage: bool, wait: float, as_json: bool) -> None:
     """Rewrite a database in as few files as possible.
 
     What deleted entries took up becomes free. Answers stay the same.
     """
     db = Database.open(database, lock_timeout=wait)
     before = db.info()
+    if salvage:
+        with progress_bar(database.name) as report:
+            found = db.salvage(progress=report)
+        lost = [{"file": e.file, "entries": e.count, "ids": e.ids.tolist()} for e in found.lost]
+        lines = [f"{database}: {found.kept:,} entries kept, {found.lost_count:,} lost"]
+        text = "\n".join([*lines, *(str(entries) for entries in found.lost)])
+        echo_result(as_json, text, kept=found.kept, lost=lost, **db.info())
+        return
     with progress_bar(database.name) as report:
         db.compact(progress=report)
     after = db.info()

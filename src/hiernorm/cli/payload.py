@@ -14,6 +14,7 @@ from hiernorm.cli.options import EXISTING_FILE
 from hiernorm.hits import Hits
 from hiernorm.storage.database import Database
 from hiernorm.storage.exporter import write_table
+from hiernorm.storage.sources import load_npy
 
 ALL = "all"
 PAYLOAD = click.option(
@@ -61,7 +62,7 @@ def read_ids(file: Path | None, string_keys: bool) -> Any:
     if file is None:
         return None
     if file.suffix == ".npy":
-        return np.load(file, allow_pickle=False)
+        return load_npy(file)
     text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
     if string_keys:
         return text.splitlines()

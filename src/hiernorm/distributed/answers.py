@@ -69,10 +69,12 @@ class ShardedCertificate(Certificate):
         skipped_bound: Float64Array,
         digest: Callable[[], str],
         missing: MissingShards | None,
+        *,
+        checked: str = "",
     ) -> None:
         if missing is not None:  # an entry that was not searched may have any score
             skipped_bound = np.full_like(skipped_bound, np.inf)
-        super().__init__(entries, work, kth_score, skipped_bound, digest)
+        super().__init__(entries, work, kth_score, skipped_bound, digest, checked=checked)
         self.missing = missing
 
 

@@ -9,11 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, TypeVar
 
-import numpy as np
 import numpy.typing as npt
 
 from hiernorm.array_types import Float32Array, Float64Array, Int64Array
-from hiernorm.arrays import as_count, as_ids, as_rows, as_share, is_id
+from hiernorm.arrays import as_count, as_hit_count, as_ids, as_rows, as_share, as_threshold, is_id
 from hiernorm.distributed.actor_pool import ActorPool
 from hiernorm.distributed.answers import ShardedHits
 from hiernorm.distributed.creation import create_shards
@@ -27,7 +26,6 @@ from hiernorm.distributed.session import connect
 from hiernorm.distributed.writer import ShardedWriter
 from hiernorm.filters import Where
 from hiernorm.hits import Hits, RangeHits
-from hiernorm.index import MAX_HITS
 from hiernorm.payload.answers import holds_key, keys_of, table_of, visible_columns
 from hiernorm.progress import ProgressCallback
 from hiernorm.settings import Metric
@@ -161,7 +159,8 @@ class ShardedDatabase:
         deadline
             Seconds after which a query names the shards that did not answer.
         change_deadline
-            The same for changes, :meth:`verify`, :meth:`check` and :meth:`compact`.
+            The same for changes, :meth:`verify`, :meth:`check` and :meth:`compact`: for the whole
+            of a change, from the look-up of ids to the last shard that publishes it.
         lock_timeout
             Seconds that a change waits for another writer before it gives up.
         actor_options
@@ -321,21 +320,22 @@ class ShardedDatabase:
         self, x: Any, ids: Any, payload: Any, progress: ProgressCallback | None, *, replacing: bool
     ) -> int:
         with self._change_lock, self._writer.begin(self._lock_timeout) as base:
-            count, self._reader.manifest = self._writer.insert(
+            count, changed = self._writer.insert(
                 base, x, ids, progress, replacing=replacing, payload=payload
             )
+            self._reader.move_on(base, changed)
             return count
 
     def delete(self, ids: npt.ArrayLike | Sequence[str], *, ignore_missing: bool = False) -> None:
         """Delete entries; KeyError names the first id that is not there, unless ignored."""
         with self._change_lock, self._writer.begin(self._lock_timeout) as base:
             wanted = self._payload(base).ids_of(ids, ignore_missing=ignore_missing)
-            self._reader.manifest = self._writer.delete(base, wanted, ignore_missing)
+            self._reader.move_on(base, self._writer.delete(base, wanted, ignore_missing))
 
     def compact(self) -> None:
         """Rewrite the live entries of every shard in as few segments as possible."""
         with self._change_lock, self._writer.begin(self._lock_timeout) as base:
-            self._reader.manifest = self._writer.compact(base)
+            self._reader.move_on(base, self._writer.compact(base))
 
     # Reading.
 
@@ -381,9 +381,9 @@ class ShardedDatabase:
         hiernorm.distributed.ShardsMissingError
             Naming the shards that did not answer in time.
         """
-        count = as_count("k", k, most=MAX_HITS)
         self._settings.checked_beta(beta)
         queries = self._checked(q)
+        count = as_hit_count(k, len(queries), len(self))
         size = None if batch_size is None else as_count("batch_size", batch_size)
         group = None if wave is None else as_count("wave", wave)
         until, timeout = self._until(deadline)
@@ -407,13 +407,12 @@ class ShardedDatabase:
     ) -> RangeHits:
         """Every entry with score >= threshold, best first; the rest as for :meth:`search`."""
         queries = self._checked(q)
-        if not np.isfinite(threshold):
-            raise ValueError(f"threshold must be finite, got {threshold}")
+        least = as_threshold(threshold)
         until, timeout = self._until(deadline)
 
         def search(manifest: ShardsManifest) -> RangeHits:
             shard_query = ShardQuery(
-                manifest, where, until, timeout, allow_partial, threshold=float(threshold)
+                manifest, where, until, timeout, allow_partial, threshold=least
             )
             return self._reader.range(shard_query, queries)
 

@@ -24,6 +24,7 @@ from hiernorm.distributed.placement import split_by_shard
 from hiernorm.distributed.server import ShardResult
 from hiernorm.filters import Where
 from hiernorm.payload.conditions import BoundCondition
+from hiernorm.storage.checksums import Check, weakest
 
 BATCH = 256
 """Queries in one call of a shard."""
@@ -70,6 +71,7 @@ class BatchResult:
     skipped_bound: Float64Array
     offsets: Int64Array | None = None
     entries: dict[int, int] = field(default_factory=dict)
+    checked: Check = "all"
     seconds: dict[str, float] = field(default_factory=lambda: {"shards": 0.0, "merge": 0.0})
 
 
@@ -178,6 +180,7 @@ class QueryFanOut:
             )
         for shard, found in replies.answers.items():
             result.entries[shard] = found.entries
+            result.checked = weakest((result.checked, found.checked))
             result.work = result.work + found.work
             result.skipped_bound = np.maximum(result.skipped_bound, found.skipped_bound)
         answers: list[ShardResult] = list(replies.answers.values())

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from hiernorm.storage.sources import count_rows, read_pieces
+from hiernorm.storage.sources import count_rows, map_npy, read_pieces
 
 SPLIT_BYTES = 1 << 28
 """Bytes of a ``.npy`` file that one task reads; any other file is one split."""
@@ -48,7 +48,7 @@ def _ranges(file: Path, rows: int | None) -> Iterator[tuple[int, int | None]]:
     if file.suffix.lower() != ".npy" or not rows:
         yield 0, None
         return
-    mapped = np.load(file, mmap_mode="r", allow_pickle=False)
+    mapped = map_npy(file)
     step = max(1, SPLIT_BYTES // max(1, mapped[:1].nbytes))
     for first in range(0, rows, step):
         yield first, min(first + step, rows)
@@ -58,7 +58,7 @@ def read_split(split: InputSplit) -> Iterator[tuple[Any, Any]]:
     """Rows and ids of an input split, piece by piece."""
     file = Path(split.file)
     if split.last is not None:
-        mapped = np.load(file, mmap_mode="r", allow_pickle=False)
+        mapped = map_npy(file)
         pieces: Iterator[tuple[Any, Any]] = read_pieces(iter([mapped[split.first : split.last]]))
     else:
         pieces = read_pieces(file)

@@ -10,18 +10,22 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from hiernorm import _files
+from hiernorm._regular_files import read_regular
 from hiernorm.distributed.manifest import MANIFEST as SHARDS_MANIFEST
 from hiernorm.distributed.manifest import ShardsManifest, parse_shards_manifest
 from hiernorm.extras import import_extra
-from hiernorm.storage.errors import DatabaseError, NotADatabaseError
+from hiernorm.storage.block_checks import require_intact_file
+from hiernorm.storage.errors import DamagedError, DatabaseError, NotADatabaseError
 from hiernorm.storage.lock import WriterLock
-from hiernorm.storage.manifest import MANIFEST, PREPARED, Manifest, parse_manifest
+from hiernorm.storage.manifest import MANIFEST, PREPARED, FileRecord, Manifest, parse_manifest
+from hiernorm.storage.segment import map_file
 from hiernorm.storage.transaction import remove_files_but
 
 COPY_TIMEOUT = 3600.0
 """Seconds that an actor waits while another actor of its node copies the same shard."""
 
 
+COPY_ATTEMPTS = 2
 COPY_BYTES = 1 << 22
 """Bytes that are copied at a time."""
 
@@ -62,14 +66,14 @@ class Location:
     def read(self, name: str) -> bytes:
         """The contents of a file."""
         if self._remote is None:
-            return (self._path / name).read_bytes()
+            return read_regular(self._path / name)
         with self._remote.open_input_stream((self._path / name).as_posix()) as stream:
             data: bytes = stream.read()
         return data
 
     def copy(self, name: str, to: Path) -> None:
-        """Copy a file to this machine; a partial copy never has the name ``to``."""
-        with _files.replacing(to, durable=False, alone=True) as fresh:
+        """Copy a file to this machine, durably; a partial copy never has the name ``to``."""
+        with _files.replacing(to, alone=True) as fresh:
             if self._remote is None:
                 shutil.copyfile(self._path / name, fresh)
                 return
@@ -91,11 +95,20 @@ class Location:
         return parse_shards_manifest(data, f"{self.name}/{SHARDS_MANIFEST}")
 
 
-def copy_shard(location: Location, shard: str, sha256: str, local: Path) -> Path:
+def copy_shard(
+    location: Location, shard: str, sha256: str, local: Path, *, read_whole: bool = False
+) -> Path:
     """Bring the copy of a shard on this machine to the generation of ``sha256``; its folder.
 
-    Files never change, so only missing files are copied. If the generation no longer exists, the
+    Files never change, so only files that are missing or damaged are copied. A file that was copied
+    is read whole and compared with its digests. One that is there already is compared by its size
+    and header, or, to ``read_whole``, in the same way. If the generation no longer exists, the
     newest one is copied, and opening it raises StaleGenerationError.
+
+    Raises
+    ------
+    DamagedError
+        If a copy is wrong twice: then the original is.
     """
     folder = local / f"{hashlib.sha256(location.name.encode()).hexdigest()[:16]}-{shard}"
     folder.mkdir(parents=True, exist_ok=True)
@@ -103,9 +116,9 @@ def copy_shard(location: Location, shard: str, sha256: str, local: Path) -> Path
         while True:
             manifest = _find_manifest(location, shard, sha256)
             try:
-                for name in sorted(manifest.file_names()):
-                    if not (folder / name).exists():
-                        location.copy(f"{shard}/{name}", folder / name)
+                for record in manifest.files():
+                    if not _is_intact(folder, record, read_whole=read_whole):
+                        _copy_checked(location, shard, record, folder)
             except FileNotFoundError:
                 if _find_manifest(location, shard, sha256) == manifest:
                     raise
@@ -114,6 +127,27 @@ def copy_shard(location: Location, shard: str, sha256: str, local: Path) -> Path
         _files.replace_file(folder / MANIFEST, manifest.to_bytes())
         remove_files_but(folder, manifest.file_names())
     return folder
+
+
+def _copy_checked(location: Location, shard: str, record: FileRecord, folder: Path) -> None:
+    for _ in range(COPY_ATTEMPTS):
+        location.copy(f"{shard}/{record.file}", folder / record.file)
+        if _is_intact(folder, record, read_whole=True):
+            return
+    _files.remove_file(folder / record.file)
+    raise DamagedError(
+        f"{location.name}/{shard}/{record.file} is not what was written: restore it from a copy"
+    )
+
+
+def _is_intact(folder: Path, record: FileRecord, *, read_whole: bool) -> bool:
+    try:
+        file = map_file(folder, record)
+        if read_whole:
+            require_intact_file(file)
+    except (FileNotFoundError, DamagedError):
+        return False
+    return True
 
 
 def _find_manifest(location: Location, shard: str, sha256: str) -> Manifest:

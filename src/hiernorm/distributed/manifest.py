@@ -11,7 +11,7 @@ from hiernorm import _files
 from hiernorm.distributed.placement import NAME
 from hiernorm.payload.columns import Column
 from hiernorm.storage.errors import DamagedError, FormatVersionError, NotADatabaseError
-from hiernorm.storage.manifest import Manifest, Parameters, digest_members
+from hiernorm.storage.manifest import Manifest, Parameters, digest_members, json_bytes
 
 MANIFEST = "shards.json"
 FORMAT = "hiernorm sharded database"
@@ -62,7 +62,7 @@ class ShardsManifest:
         if self.version == VERSION:
             del members["columns"]
         members["sha256"] = digest_members(json.loads(json.dumps(members)))
-        _files.replace_file(folder / MANIFEST, (json.dumps(members, indent=1) + "\n").encode())
+        _files.replace_file(folder / MANIFEST, json_bytes(members))
 
 
 def pin_of(manifest: Manifest) -> Pin:
@@ -82,6 +82,7 @@ def parse_shards_manifest(data: bytes, where: str) -> ShardsManifest:
     try:
         members: dict[str, Any] = json.loads(data.decode("utf-8"))
         known = members.get("format") == FORMAT
+        as_written = json_bytes(members) == data
     except (ValueError, AttributeError, RecursionError):
         raise DamagedError(f"{where} is damaged (it is not JSON): restore it") from None
     if not known:
@@ -95,6 +96,8 @@ def parse_shards_manifest(data: bytes, where: str) -> ShardsManifest:
         )
     if members.pop("sha256", None) != digest_members(members):
         raise DamagedError(f"{where} is damaged (its digest does not match): restore it")
+    if not as_written:
+        raise DamagedError(f"{where} is damaged (not spelled as it was written): restore it")
     return ShardsManifest(
         Parameters(**members["parameters"]),
         tuple(Pin(**pin) for pin in members["pins"]),

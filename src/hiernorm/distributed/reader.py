@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -32,6 +33,7 @@ from hiernorm.payload.columns import Column
 from hiernorm.payload.conditions import BoundCondition, compile_condition, is_condition
 from hiernorm.payload.keys import are_keys
 from hiernorm.settings import IndexSettings
+from hiernorm.storage.checksums import weakest
 from hiernorm.storage.database import ENTRIES_AT_A_TIME
 from hiernorm.verification import Verification
 
@@ -56,12 +58,22 @@ class ShardedReader:
         self._fan_out = fan_out
         self._settings = settings
         self.manifest = location.read_manifest()
+        self._moving = threading.Lock()
 
     def refresh(self) -> bool:
         """Read the newest manifest; whether it is another one."""
-        before = self.manifest
-        self.manifest = self._location.read_manifest()
-        return self.manifest != before
+        with self._moving:
+            before = self.manifest
+            self.manifest = self._location.read_manifest()
+            return self.manifest != before
+
+    def move_on(self, before: ShardsManifest, after: ShardsManifest) -> None:
+        """Show a generation that was committed on ``before``, or a newer one already shown."""
+        with self._moving:
+            if self.manifest in (before, after):
+                self.manifest = after
+            else:  # another thread has moved on, perhaps further
+                self.manifest = self._location.read_manifest()
 
     def read(self, act: Callable[[ShardsManifest], T], deadline: float) -> T:
         """Call ``act`` with the manifest, and again with the newest where its files are gone.
@@ -134,6 +146,7 @@ class ShardedReader:
             np.concatenate([result.skipped_bound for result in results]),
             lambda: self.digest(shard_query.manifest),
             missing,
+            checked=weakest(result.checked for result in results),
         )
 
     def _with_ids(self, shard_query: ShardQuery) -> ShardQuery:

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from hiernorm.array_types import BoolArray, Float32Array, Float64Array, Int64Array
-from hiernorm.certificate import STEPS
+from hiernorm.certificate import STEPS, Certificate
 from hiernorm.distributed.errors import StaleGenerationError
 from hiernorm.distributed.location import Location, copy_shard
 from hiernorm.distributed.manifest import Pin, shard_name
@@ -22,7 +22,9 @@ from hiernorm.distributed.placement import shard_of
 from hiernorm.distributed.shard import Shard
 from hiernorm.distributed.staging import read_parts
 from hiernorm.filters import Where
-from hiernorm.hits import Hits
+from hiernorm.hits import Hits, RangeHits
+from hiernorm.storage.checksums import Check, as_check
+from hiernorm.storage.errors import DamagedError
 
 OPEN_GENERATIONS = 2
 """Generations that stay open: when a change arrives, queries of the one before may still come."""
@@ -52,6 +54,7 @@ class ShardResult:
     skipped_bound: Float64Array
     entries: int
     seconds: float
+    checked: Check
     offsets: Int64Array | None = None
 
 
@@ -97,64 +100,64 @@ class ShardServer:
     ) -> ShardResult:
         """The k best entries of each query, of this shard and of those ``known`` already."""
         start = time.perf_counter()
-        shard = self._at(pin)
-        hits = shard.search(
-            queries,
-            k,
-            where=where,
-            beta=beta,
-            threads=self._spec.threads,
-            _known=None if known is None else _as_hits(*known, shard.metric),
+        hits = self._read(
+            pin,
+            lambda shard: shard.search(
+                queries,
+                k,
+                where=where,
+                beta=beta,
+                threads=self._spec.threads,
+                _known=None if known is None else _as_hits(*known, shard.metric),
+            ),
         )
-        proof = hits.certificate
-        seconds = time.perf_counter() - start
-        work = np.stack([proof.work[step] for step in STEPS], axis=1)
-        return ShardResult(hits.ids, hits.scores, work, proof.skipped_bound, proof.entries, seconds)
+        return _as_result(hits, hits.certificate, start)
 
     def range(
         self, pin: Pin, queries: Float32Array, threshold: float, where: Where | None
     ) -> ShardResult:
         """Every entry of this shard with score >= threshold."""
         start = time.perf_counter()
-        shard = self._at(pin)
-        hits = shard.range(queries, threshold, where=where, threads=self._spec.threads)
-        proof = hits.certificate
-        seconds = time.perf_counter() - start
-        work = np.stack([proof.work[step] for step in STEPS], axis=1)
-        bound = proof.skipped_bound
-        return ShardResult(hits.ids, hits.scores, work, bound, proof.entries, seconds, hits.offsets)
+        threads = self._spec.threads
+        hits = self._read(
+            pin, lambda shard: shard.range(queries, threshold, where=where, threads=threads)
+        )
+        return _as_result(hits, hits.certificate, start, hits.offsets)
 
     def ids(self, pin: Pin) -> Int64Array:
         """All ids in ascending order."""
-        return self._at(pin).ids
+        return self._read(pin, lambda shard: shard.ids)
 
     def holds(self, pin: Pin, ids: Int64Array) -> BoolArray:
         """Which of ``ids`` are in the shard."""
-        return self._at(pin).holds(ids)
+        return self._read(pin, lambda shard: shard.holds(ids))
 
     def ids_of(self, pin: Pin, keys: list[str]) -> Int64Array:
         """The ids of string keys; -1 for those that no entry has."""
-        return self._at(pin).ids_of(keys)
+        return self._read(pin, lambda shard: shard.ids_of(keys))
 
     def payload(self, pin: Pin, ids: Int64Array, names: list[str]) -> Any:
         """Those of the columns that the shard has, of ``ids``."""
-        shard = self._at(pin)
-        there = shard.column_names
-        return shard.payload(ids, [name for name in names if name in there])
+
+        def table(shard: Shard) -> Any:
+            there = shard.column_names
+            return shard.payload(ids, [name for name in names if name in there])
+
+        return self._read(pin, table)
 
     def reconstruct(self, pin: Pin, ids: Int64Array) -> Float32Array:
         """The rows of ``ids``."""
-        return self._at(pin).reconstruct(ids)
+        return self._read(pin, lambda shard: shard.reconstruct(ids))
 
     def info(self, pin: Pin) -> dict[str, Any]:
         """The parameters and sizes of the shard, and the process that serves it."""
-        return {**self._at(pin).info(), "process": os.getpid()}
+        return {**self._read(pin, lambda shard: shard.info()), "process": os.getpid()}
 
     def search_exhaustively(
         self, pin: Pin, queries: Float32Array, k: int, where: Where | None
     ) -> tuple[Int64Array, Float64Array, int]:
         """The k best entries of each query, from every row, and how many rows there were."""
-        return self._at(pin).search_exhaustively(queries, k, where)
+        return self._read(pin, lambda shard: shard.search_exhaustively(queries, k, where))
 
     def check(self, pin: Pin) -> list[str]:
         """Read all files; what is damaged, and ids that belong to another shard."""
@@ -191,6 +194,20 @@ class ShardServer:
             self._keep_if_read(self._writable().resolve(pin))
 
     # Generations.
+
+    def _read(self, pin: Pin, act: Callable[[Shard], T]) -> T:
+        """Read a generation; a copy on this machine that turns out damaged is made again, once."""
+        try:
+            return act(self._at(pin))
+        except DamagedError:
+            if self._spec.local is None:
+                raise
+        with self._turn:
+            self._open.clear()
+            copy_shard(
+                self._location, self._name, pin.sha256, Path(self._spec.local), read_whole=True
+            )
+        return act(self._at(pin))
 
     def _at(self, pin: Pin) -> Shard:
         with self._turn:
@@ -240,6 +257,22 @@ def _retry_once(error: type[Exception], act: Callable[[], T]) -> T:
         return act()
     except error:
         return act()
+
+
+def _as_result(
+    hits: Hits | RangeHits, proof: Certificate, start: float, offsets: Int64Array | None = None
+) -> ShardResult:
+    work = np.stack([proof.work[step] for step in STEPS], axis=1)
+    return ShardResult(
+        hits.ids,
+        hits.scores,
+        work,
+        proof.skipped_bound,
+        proof.entries,
+        time.perf_counter() - start,
+        as_check(proof.checked),
+        offsets,
+    )
 
 
 def _as_hits(ids: Int64Array, scores: Float64Array, metric: str) -> Hits:

@@ -8,10 +8,10 @@ else removes it.
 
 from __future__ import annotations
 
-import copy
 from pathlib import Path
 
 from hiernorm.array_types import BoolArray, Float32Array, Float64Array, Int64Array
+from hiernorm.arrays import as_count
 from hiernorm.distributed.errors import StaleGenerationError
 from hiernorm.distributed.manifest import Pin, pin_of
 from hiernorm.filters import Where
@@ -36,7 +36,9 @@ class Shard(Database):
     def __init__(self, path: Path, threads: int | None, lock_timeout: float) -> None:
         super().__init__(path, threads, lock_timeout)
         self._writer = DatabaseWriter(path, lock_timeout, Transaction.prepare)
-        self._lock_timeout = lock_timeout
+
+    def _hit_count(self, k: int, queries: int, entries: int) -> int:
+        return as_count("k", k)  # the whole has more entries
 
     @property
     def pin(self) -> Pin:
@@ -63,8 +65,9 @@ class Shard(Database):
         raise self._not_there(pin)
 
     def _with(self, state: State) -> Shard:
-        twin = copy.copy(self)
-        twin._state = state
+        twin = object.__new__(type(self))
+        vars(twin).update(vars(self))
+        twin._opened = state
         twin._digests = {}
         return twin
 

@@ -91,8 +91,9 @@ class ShardedWriter:
         queue = PayloadQueue(base.columns, None if named else payload)
         if not is_source(x):
             refuse_columns(named)
+            until = self._until()
             rows = as_rows("vectors", x, base.parameters.dim)
-            checked, keys, next_id = self._checked(base, rows, ids, base.next_id, kind)
+            checked, keys, next_id = self._checked(base, rows, ids, base.next_id, kind, until)
             queue.append(len(rows), None, keys)
             queue.finish(len(rows))
             table = queue.take_table(len(rows))
@@ -100,7 +101,7 @@ class ShardedWriter:
                 shard: _change(kind, checked[at], rows[at], table, at, keys is not None)
                 for shard, at in split_by_shard(checked, base.shards).items()
             }
-            changed = self.apply(base, changes, next_id, queue.columns)
+            changed = self.apply(base, changes, next_id, until, queue.columns)
             if progress is not None:
                 progress(len(rows), len(rows))
             return len(rows), changed
@@ -127,7 +128,9 @@ class ShardedWriter:
             if given is not None:
                 piece_ids = given[taken : taken + len(x)]
             rows = as_rows("vectors", x, base.parameters.dim)
-            checked, keys, next_id = self._checked(base, rows, piece_ids, next_id, kind)
+            # Reading the source is not waiting for shards: each piece has its own deadline.
+            until = self._until()
+            checked, keys, next_id = self._checked(base, rows, piece_ids, next_id, kind, until)
             queue.append(len(rows), payload, keys)
             table = queue.take_table(len(rows))
             for shard, (name, _) in write_parts(folder, checked, rows, base.shards, table).items():
@@ -142,7 +145,7 @@ class ShardedWriter:
             shard: ShardChange(kind, folder=str(folder), names=tuple(parts))
             for shard, parts in names.items()
         }
-        return taken, self.apply(base, changes, next_id, queue.columns)
+        return taken, self.apply(base, changes, next_id, self._until(), queue.columns)
 
     def _checked(
         self,
@@ -151,6 +154,7 @@ class ShardedWriter:
         given: Any,
         next_id: int,
         kind: str,
+        until: float,
     ) -> tuple[Int64Array, list[str] | None, int]:
         """Check rows and ids with the errors of a single database.
 
@@ -169,7 +173,7 @@ class ShardedWriter:
         if len(again):
             raise ValueError(f"{_name(ids, keys, int(again[0]))} is given twice")
         if kind == "insert" and given is not None:
-            found = self.holds(base, ids)
+            found = self.holds(base, ids, until)
             if found.any():
                 raise ValueError(
                     f"{_name(ids, keys, int(np.argmax(found)))} is in the database already: "
@@ -177,42 +181,51 @@ class ShardedWriter:
                 )
         return ids, keys, next_id_after(next_id, ids)
 
-    def holds(self, base: ShardsManifest, ids: Int64Array) -> BoolArray:
+    def _until(self) -> float:
+        """When a change that begins now is to be done, by the monotonic clock."""
+        return time.monotonic() + self._deadline
+
+    def holds(self, base: ShardsManifest, ids: Int64Array, until: float | None = None) -> BoolArray:
         """Which of ``ids`` are in the database."""
         positions = split_by_shard(ids, base.shards)
         arguments = {shard: (base.pins[shard], ids[at]) for shard, at in positions.items()}
         found = np.zeros(len(ids), np.bool_)
-        for shard, answer in self.call(base, "holds", arguments).items():
+        for shard, answer in self.call(base, "holds", arguments, until).items():
             found[positions[shard]] = answer
         return found
 
     def delete(self, base: ShardsManifest, ids: Int64Array, ignore_missing: bool) -> ShardsManifest:
         """Delete entries."""
-        found = self.holds(base, ids)
+        until = self._until()
+        found = self.holds(base, ids, until)
         if not found.all() and not ignore_missing:
             raise KeyError(f"id {ids[int(np.argmin(found))]} is not in the database")
         ids = ids[found]
         positions = split_by_shard(ids, base.shards)
         changes = {shard: ShardChange("delete", ids[at]) for shard, at in positions.items()}
-        return self.apply(base, changes, base.next_id)
+        return self.apply(base, changes, base.next_id, until)
 
     def compact(self, base: ShardsManifest) -> ShardsManifest:
         """Rewrite all live entries in as few segments as possible."""
         changes = {shard: ShardChange("compact") for shard in range(base.shards)}
-        return self.apply(base, changes, base.next_id)
+        return self.apply(base, changes, base.next_id, self._until())
 
     def apply(
         self,
         base: ShardsManifest,
         changes: Mapping[int, ShardChange],
         next_id: int,
+        until: float,
         columns: tuple[Column, ...] | None = None,
     ) -> ShardsManifest:
-        """Commit changes of shards; returns the new manifest."""
+        """Commit changes of shards, ``until`` a time of the monotonic clock; the new manifest.
+
+        A change that is committed in time succeeds, whether shards publish it in time or later.
+        """
         arguments = {shard: (base.pins[shard], change) for shard, change in changes.items()}
         try:
             pins = list(base.pins)
-            for shard, pin in self.call(base, "prepare", arguments).items():
+            for shard, pin in self.call(base, "prepare", arguments, until).items():
                 pins[shard] = pin
             changed = replace(base, pins=tuple(pins))
             if changed == base:
@@ -227,23 +240,29 @@ class ShardedWriter:
         except BaseException:
             with suppress(DatabaseError, OSError):
                 # The manifest decides: it may have been replaced before the error.
-                self._resolve(self._location.read_manifest(), list(changes))
+                self._resolve(self._location.read_manifest(), list(changes), until)
             raise
         with suppress(DatabaseError, OSError):
-            self._resolve(changed, list(changes))
+            self._resolve(changed, list(changes), until)
         return changed
 
-    def _resolve(self, manifest: ShardsManifest, shards: list[int]) -> None:
-        deadline = time.monotonic() + PUBLISH_SECONDS
+    def _resolve(self, manifest: ShardsManifest, shards: list[int], until: float) -> None:
+        """Tell the shards, and wait as long as there is time; the next change asks them again."""
+        deadline = min(until, time.monotonic() + PUBLISH_SECONDS)
         self._actor_pool.call(
             "resolve", {shard: (manifest.pins[shard],) for shard in shards}, deadline
         )
 
     def call(
-        self, base: ShardsManifest, method: str, arguments: Mapping[int, tuple[Any, ...]]
+        self,
+        base: ShardsManifest,
+        method: str,
+        arguments: Mapping[int, tuple[Any, ...]],
+        until: float | None = None,
     ) -> dict[int, Any]:
         """Call a method of some shards; ShardsMissingError unless all of them answer."""
-        replies = self._actor_pool.call(method, arguments, time.monotonic() + self._deadline)
+        deadline = self._until() if until is None else until
+        replies = self._actor_pool.call(method, arguments, deadline)
         if replies.missing:
             raise ShardsMissingError(replies.missing, base.shards, self._deadline)
         return replies.answers

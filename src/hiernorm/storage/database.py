@@ -4,27 +4,37 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
-import numpy as np
 import numpy.typing as npt
 
 from hiernorm._deprecation import renamed_parameter
 from hiernorm.array_types import Float32Array, Int64Array
-from hiernorm.arrays import as_count, as_ids, as_rows, as_share, is_id
+from hiernorm.arrays import (
+    as_count,
+    as_hit_count,
+    as_ids,
+    as_rows,
+    as_share,
+    as_threshold,
+    is_id,
+)
 from hiernorm.certificate import digest_in_order
 from hiernorm.filters import Where
 from hiernorm.hits import Hits, RangeHits
-from hiernorm.index import MAX_HITS
 from hiernorm.payload.answers import holds_key, keys_of, payload_of_hits, table_of, visible_columns
 from hiernorm.progress import ProgressCallback
 from hiernorm.settings import EXACT, Metric
+from hiernorm.storage.checksums import Check, as_check
+from hiernorm.storage.errors import DatabaseError
 from hiernorm.storage.exporter import export_entries
 from hiernorm.storage.integrity import find_damage
 from hiernorm.storage.payload import StatePayload
+from hiernorm.storage.salvage import Salvage
 from hiernorm.storage.search import search_exhaustively, search_range, search_state
 from hiernorm.storage.selection import Selection, select
 from hiernorm.storage.state import State, open_state
@@ -33,6 +43,8 @@ from hiernorm.threads import thread_count
 from hiernorm.verification import Verification, verify_hits
 
 ENTRIES_AT_A_TIME = 4096
+
+T = TypeVar("T")
 
 
 class Database:
@@ -62,14 +74,22 @@ class Database:
     [[30, 10]]
     """
 
-    def __init__(self, path: Path, threads: int | None, lock_timeout: float) -> None:
+    def __init__(
+        self,
+        path: Path,
+        threads: int | None,
+        lock_timeout: float,
+        check: Check = "touched",
+    ) -> None:
         thread_count(threads)
+        self._check = as_check(check)
         self._path = path
+        self._lock_timeout = lock_timeout
         self._writer = DatabaseWriter(path, lock_timeout)
         self._settings = self._writer.settings(threads)
         self._like = self._writer.like
-        self._opened: State | None = open_state(path, self._like)
-        self._digests: dict[int, str] = {}
+        self._opened: State | None = open_state(path, self._like, check=check)
+        self._digests: dict[str, str] = {}
 
     @classmethod
     def create(
@@ -115,8 +135,24 @@ class Database:
         *,
         threads: int | None = None,
         lock_timeout: float = 0.0,
+        check: Check = "touched",
     ) -> Database:
         """Open a database: its files are mapped, not read.
+
+        Parameters
+        ----------
+        path
+            The folder.
+        threads
+            As for :class:`hiernorm.Index`.
+        lock_timeout
+            Seconds that a change waits for another writer before it gives up.
+        check
+            What is compared with the checksums of blocks, and when. ``"touched"``: a block of 16
+            KiB, when it is first read. ``"settled"``: the same, for rows and ids only. ``"all"``:
+            everything, now. ``"none"``: nothing. A block that is not what was written raises
+            DatabaseError. Databases of earlier versions have no checksums: only ``"all"`` checks
+            them. The certificate of an answer says what was checked.
 
         Raises
         ------
@@ -125,7 +161,13 @@ class Database:
             manifest with its digest, and size and header of every file. :meth:`check` reads
             everything.
         """
-        return cls(Path(path), threads, lock_timeout)
+        return cls(Path(path), threads, lock_timeout, check)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A pickled database is its path: another process opens the newest generation."""
+        if self._opened is None:
+            raise ValueError(f"the database {self._path} was closed: it cannot be pickled")
+        return type(self), (self._path, self._settings.threads, self._lock_timeout, self._check)
 
     def __enter__(self) -> Database:
         return self
@@ -147,10 +189,6 @@ class Database:
         if self._opened is None:
             raise ValueError(f"the database {self._path} was closed: open it again")
         return self._opened
-
-    @_state.setter
-    def _state(self, state: State) -> None:
-        self._opened = state
 
     @property
     def path(self) -> Path:
@@ -181,6 +219,11 @@ class Database:
     def generation(self) -> int:
         """The number of changes that led to what this reader sees."""
         return self._state.manifest.generation
+
+    @property
+    def next_id(self) -> int:
+        """The first id that :meth:`add` gives by default: larger than every id so far."""
+        return self._state.manifest.next_id
 
     @property
     def ids(self) -> Int64Array:
@@ -216,11 +259,13 @@ class Database:
         return self._digest_of(self._state)
 
     def _digest_of(self, state: State) -> str:
-        generation = state.manifest.generation
-        if generation not in self._digests:
-            text = digest_in_order(self._settings.digested(), self.dim, _entries(state))
-            self._digests = {generation: text}
-        return self._digests[generation]
+        # Not by generation: a database that was restored may have the same number again.
+        identity = state.manifest.digest
+        known = self._digests.get(identity)
+        if known is None:
+            known = digest_in_order(self._settings.digested(), self.dim, _entries(state))
+            self._digests = {identity: known}
+        return known
 
     def __len__(self) -> int:
         return len(self._state)
@@ -326,10 +371,27 @@ class Database:
     def _insert(
         self, x: Any, ids: Any, payload: Any, progress: ProgressCallback | None, *, replace: bool
     ) -> int:
-        count, self._state = self._writer.insert(
-            self._state, x, ids, progress, replace=replace, payload=payload
+        return self._change(
+            lambda state: self._writer.insert(
+                state, x, ids, progress, replace=replace, payload=payload
+            )
         )
-        return count
+
+    def _change(self, act: Callable[[State], tuple[T, State]]) -> T:
+        """Make a change and show its generation."""
+        before = self._state
+        try:
+            result, after = act(before)
+        except OSError:  # the change may be there: only the last fsync failed
+            with suppress(OSError, DatabaseError, ValueError):
+                self.refresh()
+            raise
+        with self._writer.state_lock:
+            if self._opened is before:
+                self._opened = after
+            elif self._opened is not None:  # another thread has moved on, perhaps further
+                self._opened = open_state(self._path, self._like, after, self._check)
+        return result
 
     def delete(self, ids: npt.ArrayLike | Sequence[str], *, ignore_missing: bool = False) -> None:
         """Delete entries by their ids or, if there are any, by their string keys.
@@ -339,19 +401,37 @@ class Database:
         KeyError
             Naming the first id that does not exist, unless ``ignore_missing``; nothing is deleted.
         """
-        self._state = self._writer.delete(self._state, ids, ignore_missing)
+        self._change(lambda state: (None, self._writer.delete(state, ids, ignore_missing)))
 
     def compact(self, *, progress: ProgressCallback | None = None) -> None:
-        """Rewrite the live entries in as few segments as possible. Answers never change."""
-        self._state = self._writer.compact(self._state, progress)
+        """Rewrite the live entries in as few segments as possible. Answers never change.
+
+        Raises
+        ------
+        hiernorm.DatabaseError
+            Naming the file, the tensor and the entries, if they are not what was written. Nothing
+            has changed. :meth:`salvage` keeps the others.
+        """
+        self._change(lambda state: (None, self._writer.compact(state, progress)))
+
+    def salvage(self, *, progress: ProgressCallback | None = None) -> Salvage:
+        """Rewrite the entries that can be proved to be what was written, and drop the others.
+
+        An entry is kept if the checksums of the blocks that hold its row, its id and its payload
+        match; codes are made anew. In a segment of an earlier version, without checksums, all
+        entries are kept or none. Restore a snapshot instead, if there is one. Returns what was kept
+        and lost.
+        """
+        return self._change(lambda state: self._writer.salvage(state, progress))
 
     # Reading.
 
     def refresh(self) -> bool:
         """Move on to the newest generation; returns whether there was a newer one."""
-        before = self._state
-        self._state = open_state(self._path, self._like, before)
-        return self._state is not before
+        with self._writer.state_lock:
+            before = self._state
+            self._opened = open_state(self._path, self._like, before, self._check)
+            return self._opened is not before
 
     def select(self, where: Where) -> Selection:
         """Prepare a filter for many searches of this generation.
@@ -397,10 +477,11 @@ class Database:
         # with this one. The k best of both are returned, and entries that cannot be among them are
         # skipped as early as if all were in one database. The certificate covers this search.
         state = self._state
+        queries = self._checked(state, q)
         return search_state(
             state,
-            self._checked(state, q),
-            as_count("k", k, most=MAX_HITS),
+            queries,
+            self._hit_count(k, len(queries), len(state)),
             where=where,
             beta=self._settings.checked_beta(beta),
             threads=self._thread_count(threads),
@@ -420,16 +501,18 @@ class Database:
         """Every entry with score >= threshold, best first; ``where`` as for :meth:`search`."""
         state = self._state
         queries = self._checked(state, q)
-        if not np.isfinite(threshold):
-            raise ValueError(f"threshold must be finite, got {threshold}")
+        least = as_threshold(threshold)
         return search_range(
             state,
             queries,
-            float(threshold),
+            least,
             where=where,
             threads=self._thread_count(threads),
             digest=lambda: self._digest_of(state),
         )
+
+    def _hit_count(self, k: int, queries: int, entries: int) -> int:
+        return as_hit_count(k, queries, entries)
 
     def _checked(self, state: State, q: npt.ArrayLike) -> Float32Array:
         queries = as_rows("queries", q, self.dim)

@@ -71,7 +71,7 @@ def write_segment(
     }
     more = {} if describe is None else describe(description)
     metadata = {"hiernorm": json.dumps(description, sort_keys=True), **more}
-    writer = TensorWriter(path, tensors, metadata)
+    writer = TensorWriter(path, tensors, metadata, checksums=True)
     try:
         writer.write("sorted_ids", placed[by_id])
         writer.write("sorted_positions", by_id)

@@ -6,10 +6,12 @@ import hashlib
 import json
 import re
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from hiernorm import _files
+from hiernorm._regular_files import NotRegularError, read_regular
 from hiernorm.payload.columns import Column
 from hiernorm.settings import IndexSettings, Metric
 from hiernorm.storage.errors import DamagedError, FormatVersionError, NotADatabaseError
@@ -86,9 +88,13 @@ class Manifest:
     segments: tuple[SegmentRecord, ...] = field(default=())
     columns: tuple[Column, ...] = field(default=())
 
-    def file_names(self) -> set[str]:
+    def files(self) -> list[FileRecord]:
         """All files that this generation consists of."""
-        return {file.file for record in self.segments for file in record.files()}
+        return [file for record in self.segments for file in record.files()]
+
+    def file_names(self) -> set[str]:
+        """The names of all files."""
+        return {record.file for record in self.files()}
 
     @property
     def version(self) -> int:
@@ -105,11 +111,14 @@ class Manifest:
             for record in members["segments"]:
                 del record["payload"]
         members["sha256"] = digest_members(members)
-        return (json.dumps(members, indent=1) + "\n").encode()
+        return json_bytes(members)
 
-    @property
+    @cached_property
     def digest(self) -> str:
-        """SHA-256 of the contents of the file."""
+        """SHA-256 of the contents of the file: the identity of a generation of a database.
+
+        It covers the digests of all headers, and they those of all tensors.
+        """
         return hashlib.sha256(self.to_bytes()).hexdigest()
 
     def write(self, folder: Path, name: str = MANIFEST) -> None:
@@ -135,13 +144,14 @@ def read_manifest(folder: Path, name: str = MANIFEST) -> Manifest:
     """
     path = folder / name
     try:
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
+        data = read_regular(path, MAX_BYTES + 1)
     except FileNotFoundError:
         what = f"has no {name}" if folder.is_dir() else "does not exist"
         raise NotADatabaseError(
             f"{folder} {what}: not a hiernorm database; Database.create makes one"
         ) from None
+    except NotRegularError:
+        raise DamagedError(_damage(path, "it is not a regular file")) from None
     except NotADirectoryError:
         raise NotADatabaseError(f"{folder} is a file, a hiernorm database is a folder") from None
     return parse_manifest(data, path)
@@ -151,6 +161,7 @@ def parse_manifest(data: bytes, path: Path) -> Manifest:
     """The manifest in ``data``, read from ``path``."""
     try:
         members = json.loads(data.decode("utf-8"))
+        as_written = json_bytes(members) == data
     except (ValueError, RecursionError):
         raise DamagedError(_damage(path, "it is not JSON")) from None
     if not isinstance(members, dict) or members.get("format") != FORMAT:
@@ -163,6 +174,8 @@ def parse_manifest(data: bytes, path: Path) -> Manifest:
         )
     if members.pop("sha256", None) != digest_members(members):
         raise DamagedError(_damage(path, "its digest does not match"))
+    if not as_written:  # the digest does not cover blanks and the spelling of numbers
+        raise DamagedError(_damage(path, "it is not spelled as it was written"))
     try:
         return _build(members)
     except (KeyError, TypeError, ValueError) as error:
@@ -171,6 +184,11 @@ def parse_manifest(data: bytes, path: Path) -> Manifest:
 
 def _damage(path: Path, what: str) -> str:
     return f"{path} is damaged ({what}): restore the database from a snapshot"
+
+
+def json_bytes(members: dict[str, Any]) -> bytes:
+    """The one spelling of a manifest."""
+    return (json.dumps(members, indent=1) + "\n").encode()
 
 
 def digest_members(members: dict[str, Any]) -> str:

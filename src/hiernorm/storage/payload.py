@@ -65,7 +65,7 @@ class StatePayload:
         choose = compile_condition(where, [Column(ID, "int64"), *columns])
 
         def find(view: SegmentView) -> BoolArray:
-            return choose(with_ids(_table(view, columns), view.segment.ids))
+            return choose(with_ids(_table(view, columns), view.segment.checked_ids()))
 
         return find
 

@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from hiernorm.array_types import AnyArray
+from hiernorm.array_types import AnyArray, Int64Array
 from hiernorm.extras import import_extra
 from hiernorm.payload import EXTRA
 from hiernorm.payload.columns import Column
+from hiernorm.storage.block_checks import RESTORE
 from hiernorm.storage.errors import DamagedError, FormatVersionError
 from hiernorm.storage.manifest import FileRecord
 from hiernorm.storage.tensors import TensorFile, TensorWriter
@@ -67,7 +68,8 @@ def write_payload(
         "entries": entries,
         "columns": [asdict(column) for column in columns],
     }
-    writer = TensorWriter(path, layout, {"hiernorm": json.dumps(description, sort_keys=True)})
+    metadata = {"hiernorm": json.dumps(description, sort_keys=True)}
+    writer = TensorWriter(path, layout, metadata, checksums=True)
     try:
         for column in columns:
             for name, values in _buffers(column, read(column)).items():
@@ -123,7 +125,7 @@ class PayloadFile:
     def __init__(self, file: TensorFile, entries: int) -> None:
         self.file = file
         self.columns = self._describe(entries)
-        self._entries = entries
+        self.entries = entries
         self._arrays: dict[str, Any] = {}
 
     def _describe(self, entries: int) -> dict[str, Column]:
@@ -163,45 +165,59 @@ class PayloadFile:
             [
                 self.array(column.name)
                 if column.name in self.columns
-                else arrow.nulls(self._entries, column.arrow_type)
+                else arrow.nulls(self.entries, column.arrow_type)
                 for column in columns
             ],
             names=[column.name for column in columns],
         )
 
     def _map(self, column: Column) -> Any:
+        digests = self.file.recorded_digests()
+        for name in self.tensors_of(column):
+            if digests.get(name) != self.file.digest_of(name):
+                raise DamagedError(f"{self.file.path}: {name!r} is not what was written: {RESTORE}")
+        array = self.assemble(column)
         arrow = import_extra("pyarrow", extra=EXTRA)
-        n, bits = self._entries, -(-self._entries // 8)
-        valid = None
-        if f"valid.{column.name}" in self.file.header.tensors:
-            valid = arrow.py_buffer(self._tensor(f"valid.{column.name}", "U8", bits))
-        buffers = [valid]
-        count: int | None = bits if column.type == "bool" else n
-        if column.type == "string":
-            offsets = self._tensor(f"offsets.{column.name}", "I64", n + 1)
-            buffers.append(arrow.py_buffer(offsets))
-            count = None
-        values = self._tensor(f"values.{column.name}", _dtype(column), count)
-        buffers.append(arrow.py_buffer(values))
-        array = arrow.Array.from_buffers(column.arrow_type, n, buffers)
         try:
             array.validate(full=True)
         except arrow.ArrowInvalid as error:
             raise DamagedError(f"{self.file.path}: column {column.name!r}: {error}") from None
         return array
 
+    def tensors_of(self, column: Column) -> list[str]:
+        """The names of the tensors of a column; DamagedError if one is missing."""
+        sides = ["valid"] if f"valid.{column.name}" in self.file.header.tensors else []
+        sides += ["offsets"] if column.type == "string" else []
+        names = [f"{side}.{column.name}" for side in (*sides, "values")]
+        for name in names:
+            if name not in self.file.header.tensors:
+                raise DamagedError(f"{self.file.path} has no tensor {name!r}")
+        return names
+
+    def assemble(self, column: Column, offsets: Int64Array | None = None) -> Any:
+        """The Arrow array of a column, not compared with digests, with ``offsets`` if given."""
+        arrow = import_extra("pyarrow", extra=EXTRA)
+        n, bits = self.entries, -(-self.entries // 8)
+        valid = None
+        if f"valid.{column.name}" in self.file.header.tensors:
+            valid = arrow.py_buffer(self._tensor(f"valid.{column.name}", "U8", bits))
+        buffers = [valid]
+        count: int | None = bits if column.type == "bool" else n
+        if column.type == "string":
+            stored = self._tensor(f"offsets.{column.name}", "I64", n + 1)
+            buffers.append(arrow.py_buffer(stored if offsets is None else offsets))
+            count = None
+        values = self._tensor(f"values.{column.name}", _dtype(column), count)
+        buffers.append(arrow.py_buffer(values))
+        return arrow.Array.from_buffers(column.arrow_type, n, buffers)
+
     def _tensor(self, name: str, dtype: str, count: int | None) -> AnyArray:
-        """A tensor of ``count`` values that is what was written."""
+        """A tensor of ``count`` values."""
         values = self.file.array(name)
         tensor = self.file.header.tensors[name]
         if tensor.dtype != dtype or (count is not None and tensor.shape != (count,)):
             raise DamagedError(
                 f"{self.file.path}: {name!r} is {tensor.dtype} {tensor.shape}, "
                 f"{dtype} ({count},) was expected"
-            )
-        if self.file.recorded_digests().get(name) != self.file.digest_of(name):
-            raise DamagedError(
-                f"{self.file.path}: {name!r} is not what was written: restore the database from a "
-                "snapshot"
             )
         return values

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -15,10 +15,18 @@ from hiernorm.payload import EXTRA
 from hiernorm.payload.columns import Column
 from hiernorm.storage.manifest import FileRecord
 from hiernorm.storage.payload_file import write_payload
-from hiernorm.storage.state import SegmentView
 
 PayloadPiece = tuple[int, Any]
 """A number of entries, and the Arrow table of their payload; None if they have none."""
+
+
+class PayloadSource(Protocol):
+    """The payload of a segment: its file, or what is intact of it."""
+
+    columns: dict[str, Column]
+
+    def array(self, name: str) -> Any:
+        """The Arrow array of a column."""
 
 
 @dataclass(frozen=True)
@@ -40,20 +48,24 @@ class PayloadGatherer:
     def __init__(self) -> None:
         self._sources: list[_Source] = []
 
-    def add_segment(self, view: SegmentView, mask: BoolArray) -> None:
-        """Add the entries of a segment that ``mask`` keeps."""
-        payload = view.payload
+    def add_segment(
+        self,
+        find: Callable[[Int64Array], Int64Array],
+        payload: PayloadSource | None,
+        mask: BoolArray,
+    ) -> None:
+        """Add the entries of a segment that ``mask`` keeps; ``find`` tells the positions of ids."""
         if payload is None:
             return
 
-        def find(ids: Int64Array) -> Int64Array:
-            positions = view.segment.find(ids)
+        def find_kept(ids: Int64Array) -> Int64Array:
+            positions = find(ids)
             found = np.flatnonzero(positions >= 0)
             positions[found[~mask[positions[found]]]] = -1
             return positions
 
         self._sources.append(
-            _Source(find, list(payload.columns), lambda column: payload.array(column.name))
+            _Source(find_kept, list(payload.columns), lambda column: payload.array(column.name))
         )
 
     def add_entries(self, ids: Int64Array, payload: Sequence[PayloadPiece]) -> None:

@@ -36,21 +36,26 @@ def search_state(
     """
     masks, allowed = _filter(state, where)
     known_ids, known_scores = (None, None) if known is None else known.checked(len(queries), k)
-    ids, scores, work, skipped_bound, _ = _core.search_segments(
-        state.indexes,
-        masks,
-        allowed,
-        queries,
-        k,
-        beta,
-        threads,
-        batch_size,
-        known_ids,
-        known_scores,
-    )
+    indexes = state.indexes
+    try:
+        ids, scores, work, skipped_bound, _ = _core.search_segments(
+            indexes,
+            masks,
+            allowed,
+            queries,
+            k,
+            beta,
+            threads,
+            batch_size,
+            known_ids,
+            known_scores,
+        )
+    except _core.DamagedBlockError:
+        raise state.damage() from None
     metric = state.manifest.parameters.metric
     payload = payload_of_hits(StatePayload(state))
-    return Hits(ids, scores, work, skipped_bound, sum(allowed), digest, metric, payload)
+    proof = (work, skipped_bound, sum(allowed), digest)
+    return Hits(ids, scores, *proof, metric, payload, checked=state.checked)
 
 
 def search_exhaustively(
@@ -59,9 +64,12 @@ def search_exhaustively(
     """Ids and scores of the k best, from every row and without codes; and how many rows."""
     masks, allowed = _filter(state, where)
     indexes = [view.segment.without_codes() for view in state.views]
-    ids, scores, *_ = _core.search_segments(
-        indexes, masks, allowed, queries, k, EXACT, threads, 0, None, None
-    )
+    try:
+        ids, scores, *_ = _core.search_segments(
+            indexes, masks, allowed, queries, k, EXACT, threads, 0, None, None
+        )
+    except _core.DamagedBlockError:
+        raise state.damage() from None
     return ids, scores, sum(allowed)
 
 
@@ -76,11 +84,17 @@ def search_range(
 ) -> RangeHits:
     """Every entry with score >= threshold; ``digest`` as for :func:`search_state`."""
     masks, allowed = _filter(state, where)
-    offsets, ids, scores, work, skipped_bound, _ = _core.range_segments(
-        state.indexes, masks, allowed, queries, threshold, threads
-    )
+    indexes = state.indexes
+    try:
+        offsets, ids, scores, work, skipped_bound, _ = _core.range_segments(
+            indexes, masks, allowed, queries, threshold, threads
+        )
+    except _core.DamagedBlockError:
+        raise state.damage() from None
     kth_score = np.full(len(queries), threshold)
-    certificate = Certificate(sum(allowed), work, kth_score, skipped_bound, digest)
+    certificate = Certificate(
+        sum(allowed), work, kth_score, skipped_bound, digest, checked=state.checked
+    )
     metric, payload = state.manifest.parameters.metric, payload_of_hits(StatePayload(state))
     return RangeHits(offsets, ids, scores, certificate, metric, payload)
 

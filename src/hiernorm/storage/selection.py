@@ -33,6 +33,7 @@ class Selection:
     count: int
     masks: list[UInt8Array | None]
     allowed: list[int]
+    identity: str
 
     def __len__(self) -> int:
         return self.count
@@ -46,6 +47,8 @@ def select(state: State, where: Any) -> Selection:
                 f"the selection is of generation {where.generation}, the database is at "
                 f"{state.manifest.generation}: select again"
             )
+        if where.identity != state.manifest.digest:
+            raise ValueError("the selection is of another database: select again")
         return where
     find = _make_filter(state, where)
     masks: list[UInt8Array | None] = []
@@ -54,7 +57,7 @@ def select(state: State, where: Any) -> Selection:
         chosen = find(view) & view.mask()
         allowed.append(int(np.count_nonzero(chosen)))
         masks.append(pack(chosen))
-    return Selection(state.manifest.generation, sum(allowed), masks, allowed)
+    return Selection(state.manifest.generation, sum(allowed), masks, allowed, state.manifest.digest)
 
 
 def _make_filter(state: State, where: Any) -> Callable[[SegmentView], BoolArray]:
@@ -64,7 +67,7 @@ def _make_filter(state: State, where: Any) -> Callable[[SegmentView], BoolArray]
     if is_condition(where):
         return payload.find(where, payload.columns)
     if callable(where):
-        return lambda view: call_filter(where, view.segment.ids)
+        return lambda view: call_filter(where, view.segment.checked_ids())
     if are_keys(where):
         where = payload.ids_of(where, ignore_missing=True)
     wanted = ids_of_array(where, len(state), lambda: state.ids, "database")

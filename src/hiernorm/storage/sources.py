@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import zipfile
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
+from hiernorm._regular_files import open_regular
 from hiernorm.array_types import AnyArray, Float32Array
 from hiernorm.arrays import as_rows
 from hiernorm.extras import import_extra
 from hiernorm.inputs import is_array, to_numpy
 from hiernorm.payload.feed import join_tables, read_table
+from hiernorm.storage.errors import DamagedError
 from hiernorm.storage.tensors import TensorFile
 
 PIECE_BYTES = 1 << 24
@@ -47,10 +52,35 @@ def refuse_columns(columns: Columns) -> None:
         raise ValueError("payload names columns of a Parquet file, the vectors are an array")
 
 
+def map_npy(path: Path) -> AnyArray:
+    """The array of a ``.npy`` file, mapped, not read; ValueError names the file."""
+    return _load(path, mmap_mode="r")
+
+
+def load_npy(path: Path) -> AnyArray:
+    """The array of a ``.npy`` file in memory; ValueError names the file."""
+    return _load(path, mmap_mode=None)
+
+
+def _load(path: Path, mmap_mode: Literal["r"] | None) -> AnyArray:
+    """What NumPy reads; its errors do not name the file, and advise to unpickle it."""
+    os.close(open_regular(path))
+    try:
+        array = np.load(path, mmap_mode=mmap_mode, allow_pickle=False)
+    except (ValueError, EOFError, SyntaxError, UnicodeError, TypeError) as error:
+        reason = "it holds Python objects, or is no .npy file" if "pickle" in str(error) else error
+        raise ValueError(f"{path} cannot be read: {reason}") from None
+    if not isinstance(array, np.ndarray):
+        raise ValueError(f"{path} cannot be read: it is an archive, not a .npy file")
+    if array.ndim == 0:
+        raise ValueError(f"{path} holds a single number, not an array")
+    return array
+
+
 def as_array(x: Any) -> Any:
     """``x``, or the mapped array if it is a ``.npy`` file of contiguous float32 rows."""
     if isinstance(x, (str, Path)) and Path(x).suffix.lower() == ".npy":
-        mapped = np.load(x, mmap_mode="r", allow_pickle=False)
+        mapped = map_npy(Path(x))
         if mapped.dtype == np.float32 and mapped.ndim == 2 and mapped.flags.c_contiguous:
             return mapped
     return x
@@ -136,9 +166,9 @@ def count_rows(source: object) -> int | None:
         return None
     path = Path(source)
     if path.suffix.lower() == ".npy":
-        return len(np.load(path, mmap_mode="r", allow_pickle=False))
+        return len(map_npy(path))
     if path.suffix.lower() == ".safetensors":
-        file = TensorFile(path)
+        file = open_tensors(path)
         return file.header.tensors[_matrix_name(path, _shapes(file))].shape[0]
     if path.suffix.lower() == ".parquet":
         parquet = import_extra("pyarrow.parquet", extra="parquet")
@@ -158,12 +188,12 @@ def _slices(rows: AnyArray, ids: AnyArray | None) -> Iterator[Piece]:
 
 
 def _read_npy(path: Path) -> Iterator[Piece]:
-    return _slices(np.load(path, mmap_mode="r", allow_pickle=False), None)
+    return _slices(map_npy(path), None)
 
 
 def _read_npz(path: Path) -> Iterator[Piece]:
     """Members are read one piece after the other, whether they are compressed or not."""
-    with np.load(path, allow_pickle=False) as archive:
+    with _open_npz(path) as archive:
         shapes = {name: _npz_shape(archive, name) for name in archive.files}
         name = _matrix_name(path, shapes)
         ids = archive["ids"] if "ids" in archive.files else None
@@ -180,6 +210,24 @@ def _read_npz(path: Path) -> Iterator[Piece]:
                 rows = np.frombuffer(data, dtype).reshape(count, shape[1])
                 yield rows, None if ids is None else ids[first : first + count]
                 first += count
+
+
+@contextmanager
+def _open_npz(path: Path) -> Iterator[Any]:
+    """The archive; what is wrong with it raises ValueError that names the file."""
+    os.close(open_regular(path))
+    try:
+        archive = np.load(path, allow_pickle=False)
+    except (ValueError, EOFError, zipfile.BadZipFile) as error:
+        reason = "it is no .npz file" if "pickle" in str(error) else error
+        raise ValueError(f"{path} cannot be read: {reason}") from None
+    if not hasattr(archive, "files"):
+        raise ValueError(f"{path} cannot be read: it is a single array, not a .npz file")
+    with archive:
+        try:
+            yield archive
+        except (zipfile.BadZipFile, EOFError, zlib.error) as error:
+            raise ValueError(f"{path} is damaged: {error}") from None
 
 
 def _npz_shape(archive: Any, name: str) -> tuple[int, ...]:
@@ -200,12 +248,20 @@ def _npy_header(member: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     return shape, fortran, dtype
 
 
+def open_tensors(path: Path) -> TensorFile:
+    """A ``.safetensors`` file of someone else: if it is damaged, no database is."""
+    try:
+        return TensorFile(path)
+    except DamagedError as error:
+        raise ValueError(str(error)) from None
+
+
 def _shapes(file: TensorFile) -> dict[str, tuple[int, ...]]:
     return {name: tensor.shape for name, tensor in file.header.tensors.items()}
 
 
 def _read_safetensors(path: Path) -> Iterator[Piece]:
-    file = TensorFile(path)
+    file = open_tensors(path)
     name = _matrix_name(path, _shapes(file))
     ids = file.array("ids") if "ids" in file.header.tensors else None
     return _slices(file.array(name), ids)

@@ -10,6 +10,8 @@ import numpy as np
 
 from hiernorm import _core
 from hiernorm.array_types import BoolArray, Float32Array, Int64Array, UInt8Array
+from hiernorm.storage.block_checks import require_intact_file
+from hiernorm.storage.checksums import Check, weakest
 from hiernorm.storage.errors import DamagedError
 from hiernorm.storage.manifest import Manifest, SegmentRecord, read_manifest
 from hiernorm.storage.payload_file import PayloadFile
@@ -38,7 +40,8 @@ class SegmentView:
 
     def live_ids(self) -> Int64Array:
         """Ids of the live entries, in the order of the file."""
-        return self.segment.ids if self.bits is None else self.segment.ids[self.mask()]
+        ids = self.segment.checked_ids()
+        return ids if self.bits is None else ids[self.mask()]
 
 
 class State:
@@ -59,6 +62,16 @@ class State:
         return [view.segment.index for view in self.views]
 
     @cached_property
+    def checked(self) -> Check:
+        """What reading checks in all segments."""
+        return weakest(view.segment.checked for view in self.views)
+
+    def damage(self) -> DamagedError:
+        """The error for damage that a search has met."""
+        found = [text for view in self.views for text in view.segment.file_checks.found()]
+        return DamagedError("; ".join(found))
+
+    @cached_property
     def ids(self) -> Int64Array:
         """All ids in ascending order."""
         return np.sort(np.concatenate([np.empty(0, np.int64), *(v.live_ids() for v in self.views)]))
@@ -77,7 +90,7 @@ class State:
         for view in self.views:
             here = self.positions(view, ids)
             found = here >= 0
-            rows[found] = view.segment.rows[here[found]]
+            rows[found] = view.segment.rows_at(here[found])
             missing &= ~found
         if missing.any():
             raise KeyError(f"id {ids[int(np.argmax(missing))]} is not in the database")
@@ -101,13 +114,14 @@ def open_view(
     manifest: Manifest,
     like: _core.Index,
     known: dict[str, SegmentView],
+    check: Check = "touched",
 ) -> SegmentView:
     """The view of a record; files that are open already are used again."""
     before = known.get(record.data.file)
     if before is not None and before.segment.record == record.data:
         segment = before.segment
     else:
-        segment = Segment(folder, record.data, manifest.parameters, like)
+        segment = Segment(folder, record.data, manifest.parameters, like, check)
     if len(segment) != record.entries:
         raise DamagedError(
             f"{segment.file.path} has {len(segment)} entries, the manifest says {record.entries}"
@@ -118,6 +132,8 @@ def open_view(
             payload = before.payload
         else:
             payload = PayloadFile(map_file(folder, record.payload), record.entries)
+            if check == "all":
+                require_intact_file(payload.file)
     if record.tombstones is None:
         if record.live != record.entries:
             raise DamagedError(f"{segment.file.path} lacks the file of its deleted entries")
@@ -127,7 +143,9 @@ def open_view(
     return SegmentView(segment, record, bits, payload)
 
 
-def open_state(folder: Path, like: _core.Index, previous: State | None = None) -> State:
+def open_state(
+    folder: Path, like: _core.Index, previous: State | None = None, check: Check = "touched"
+) -> State:
     """Open the newest generation.
 
     A writer may replace it and remove its files after the manifest was read and before the files
@@ -136,10 +154,10 @@ def open_state(folder: Path, like: _core.Index, previous: State | None = None) -
     manifest = read_manifest(folder)
     while True:
         try:
-            return map_state(folder, manifest, like, previous)
+            return map_state(folder, manifest, like, previous, check)
         except FileNotFoundError as error:
             newer = read_manifest(folder)
-            if newer.generation == manifest.generation:
+            if newer == manifest:
                 raise DamagedError(
                     f"{error.filename} is missing: restore the database from a snapshot"
                 ) from None
@@ -147,11 +165,15 @@ def open_state(folder: Path, like: _core.Index, previous: State | None = None) -
 
 
 def map_state(
-    folder: Path, manifest: Manifest, like: _core.Index, previous: State | None = None
+    folder: Path,
+    manifest: Manifest,
+    like: _core.Index,
+    previous: State | None = None,
+    check: Check = "touched",
 ) -> State:
     """Map the files of ``manifest``; FileNotFoundError if one of them is gone."""
     if previous is not None and manifest == previous.manifest:
         return previous
     known = {} if previous is None else {v.record.data.file: v for v in previous.views}
-    views = tuple(open_view(folder, r, manifest, like, known) for r in manifest.segments)
+    views = tuple(open_view(folder, r, manifest, like, known, check) for r in manifest.segments)
     return State(manifest, views)

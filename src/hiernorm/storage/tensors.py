@@ -20,10 +20,19 @@ from typing import Any
 import numpy as np
 
 from hiernorm import _files
+from hiernorm._regular_files import NotRegularError, open_regular
 from hiernorm.array_types import AnyArray, UInt8Array
+from hiernorm.storage.checksums import (
+    CHECKSUMS,
+    BlockSums,
+    count_blocks,
+    describe_checksums,
+)
 from hiernorm.storage.errors import DamagedError
 
 ALIGNMENT = 64
+PADDING = "padding."
+"""How the names of tensors that fill gaps begin."""
 MAX_HEADER = 1 << 24
 """Maximum size of a header in bytes."""
 DTYPES = {
@@ -148,7 +157,10 @@ class TensorFile:
 
     def __init__(self, path: Path, expected: str | None = None) -> None:
         self.path = path
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+        try:
+            descriptor = open_regular(path)
+        except NotRegularError:
+            raise DamagedError(f"{path} is not a regular file") from None
         try:
             self.size = os.fstat(descriptor).st_size
             if self.size < 8:
@@ -171,6 +183,11 @@ class TensorFile:
         count = math.prod(tensor.shape)
         flat = np.frombuffer(self._map, DTYPES[tensor.dtype], count, tensor.begin)
         return flat.reshape(tensor.shape)
+
+    def in_order(self) -> list[str]:
+        """The names of all tensors in the order of the file."""
+        tensors = self.header.tensors
+        return sorted(tensors, key=lambda name: (tensors[name].begin, tensors[name].end))
 
     def bytes_from(self, name: str, more: int) -> UInt8Array:
         """The bytes of ``name`` and ``more`` of what follows it in the file."""
@@ -225,6 +242,8 @@ class TensorWriter:
         dtype (as in the header) and shape of each, in the order of the file.
     metadata
         Metadata of the header, beside the digests.
+    checksums
+        Whether to add the checksums of blocks, as one more tensor.
     """
 
     def __init__(
@@ -232,16 +251,24 @@ class TensorWriter:
         path: Path,
         tensors: Mapping[str, tuple[str, tuple[int, ...]]],
         metadata: Mapping[str, str],
+        *,
+        checksums: bool = False,
     ) -> None:
         self._path = path
         self._metadata = dict(metadata)
+        self._sums = {name: BlockSums() for name in tensors} if checksums else {}
         self._entries: dict[str, dict[str, Any]] = {}
         self._digests: dict[str, Any] = {}
         at = 0
         for name, (dtype, shape) in tensors.items():
             at = self._place(name, dtype, shape, at)
             if at % ALIGNMENT:
-                at = self._place(f"padding.{name}", "U8", (-at % ALIGNMENT,), at)
+                at = self._place(f"{PADDING}{name}", "U8", (-at % ALIGNMENT,), at)
+        if checksums:
+            self._metadata["checksums"] = describe_checksums()
+            offsets = [self._entries[name]["data_offsets"] for name in tensors]
+            blocks = sum(count_blocks(end - begin) for begin, end in offsets)
+            at = self._place(CHECKSUMS, "U32", (blocks,), at)
         # Digests are of one length, so the header's is known before they are.
         self._start = 8 + len(self._header(dict.fromkeys(self._entries, "0" * 64)))
         self._end = self._start + at
@@ -268,12 +295,16 @@ class TensorWriter:
             raise ValueError(f"{self._path}: more than {entry['shape']} for {name!r}")
         _files.write_at(self._descriptor, self._start + self._at[name], data)
         self._digests[name].update(data)
+        if name in self._sums:
+            self._sums[name].update(np.frombuffer(data, np.uint8))
         self._at[name] += data.nbytes
 
     def finish(self) -> WrittenFile:
-        """Write padding and header, and wait for the disk."""
+        """Write checksums, padding and header, and wait for the disk."""
+        if self._sums:
+            self.write(CHECKSUMS, np.concatenate([s.values() for s in self._sums.values()]))
         for name, entry in self._entries.items():
-            if name.startswith("padding."):
+            if name.startswith(PADDING):
                 self.write(name, np.zeros(entry["shape"], np.uint8))
             if self._at[name] != entry["data_offsets"][1]:
                 raise ValueError(f"{self._path}: less than {entry['shape']} for {name!r}")

@@ -12,10 +12,13 @@ from hiernorm import _core, _files
 from hiernorm.array_types import BoolArray, Float32Array, Int64Array
 from hiernorm.progress import AdvanceCallback
 from hiernorm.settings import IndexSettings
+from hiernorm.storage.block_checks import require_intact_file
 from hiernorm.storage.encoding import write_segment
+from hiernorm.storage.lock import WriterLock
 from hiernorm.storage.manifest import PREPARED, SegmentRecord, is_ours
 from hiernorm.storage.payload_file import PayloadFile
-from hiernorm.storage.payload_gatherer import PayloadGatherer, PayloadPiece
+from hiernorm.storage.payload_gatherer import PayloadGatherer, PayloadPiece, PayloadSource
+from hiernorm.storage.salvage import IntactEntries, LostEntries, find_intact
 from hiernorm.storage.segment import Segment, map_file
 from hiernorm.storage.spill_buffer import SpillBuffer
 from hiernorm.storage.state import SegmentView, State
@@ -36,6 +39,28 @@ class PendingSegment:
         self.view = view
         self.live = view.live
         self.mask: BoolArray | None = None
+        self._proved: IntactEntries | None = None  # once the intact entries are chosen
+
+    def keep_intact(self) -> LostEntries:
+        """Delete the entries that cannot be proved to be what was written; returns them."""
+        self._proved, lost = find_intact(self.view, self.current_mask())
+        self.mask = self._proved.mask
+        self.live = int(np.count_nonzero(self.mask))
+        return lost
+
+    @property
+    def ids(self) -> Int64Array:
+        """The ids of all entries ``(n,)``, dead or alive, as far as they are known."""
+        return self.view.segment.ids if self._proved is None else self._proved.ids
+
+    def find(self, ids: Int64Array) -> Int64Array:
+        """Positions of ``ids`` ``(m,)``, dead or alive; -1 where an id is not in this segment."""
+        return self.view.segment.find(ids) if self._proved is None else self._proved.find(ids)
+
+    @property
+    def payload(self) -> PayloadSource | None:
+        """The payload of all entries."""
+        return self.view.payload if self._proved is None else self._proved.payload
 
     def remove(self, ids: Int64Array) -> BoolArray:
         """Delete the live entries with these ids; returns which ids were found."""
@@ -63,25 +88,39 @@ class PendingSegment:
         return self.view.mask() if self.mask is None else self.mask
 
     def pieces(self) -> Iterator[tuple[Int64Array, Float32Array]]:
-        """Ids and rows of the live entries, in pieces."""
+        """Ids and rows of the live entries, in pieces.
+
+        They and the payload get new digests where they go, so they are compared with those they
+        came with. A mismatch raises DamagedError.
+        """
         segment = self.view.segment
-        mask = self.current_mask()
+        if self._proved is None:
+            segment.require_intact("ids", "rows")
+            if self.view.payload is not None:
+                require_intact_file(self.view.payload.file)
+        ids, mask = self.ids, self.current_mask()
         for first in range(0, len(segment), PIECE):
             part = slice(first, first + PIECE)
             keep = mask[part]
             if keep.all():
-                yield segment.ids[part], segment.rows[part]
+                yield ids[part], segment.rows[part]
             elif keep.any():
-                yield segment.ids[part][keep], segment.rows[part][keep]
+                yield ids[part][keep], segment.rows[part][keep]
 
 
 class Transaction:
     """Changes that become visible together, or not at all."""
 
     def __init__(
-        self, folder: Path, base: State, settings: IndexSettings, like: _core.Index
+        self,
+        folder: Path,
+        base: State,
+        settings: IndexSettings,
+        like: _core.Index,
+        lock: WriterLock,
     ) -> None:
         self._folder = folder
+        self._lock = lock
         self.base = base
         self._settings = settings
         self._like = like
@@ -137,7 +176,7 @@ class Transaction:
             total += merged[-1].live
         gathered = PayloadGatherer()
         for part in merged:
-            gathered.add_segment(part.view, part.current_mask())
+            gathered.add_segment(part.find, part.payload, part.current_mask())
         gathered.add_entries(ids, payload)
         if not any(part.live for part in merged):
             self._write(ids, rows, gathered, progress)
@@ -154,7 +193,7 @@ class Transaction:
         parts, self.parts = self.parts, []
         gathered = PayloadGatherer()
         for part in parts:
-            gathered.add_segment(part.view, part.current_mask())
+            gathered.add_segment(part.find, part.payload, part.current_mask())
         with SpillBuffer(self._folder, self._settings.dim) as buffer:
             for part in parts:
                 for piece in part.pieces():
@@ -206,6 +245,7 @@ class Transaction:
         return state
 
     def _finish_files(self) -> State:
+        self._lock.require_held()
         views = tuple(self._finish(part) for part in self.parts if part.live)
         manifest = replace(
             self.base.manifest,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -16,17 +17,21 @@ from hiernorm import _files
 from hiernorm.extras import check_extra
 from hiernorm.payload import EXTRA, KEY
 from hiernorm.payload.columns import Column
-from hiernorm.progress import ProgressCallback
+from hiernorm.progress import AdvanceCallback, ProgressCallback
 from hiernorm.settings import IndexSettings, Metric
+from hiernorm.storage.block_checks import require_intact_file
 from hiernorm.storage.errors import DatabaseError
 from hiernorm.storage.importer import Importer
-from hiernorm.storage.lock import LOCK, WriterLock
+from hiernorm.storage.lock import LOCKS, WriterLock
 from hiernorm.storage.manifest import MANIFEST, Manifest, Parameters, is_ours, read_manifest
 from hiernorm.storage.payload import StatePayload
+from hiernorm.storage.salvage import Salvage
 from hiernorm.storage.spill_buffer import SpillBuffer
 from hiernorm.storage.state import State, open_state
 from hiernorm.storage.tombstones import write_tombstones
 from hiernorm.storage.transaction import Transaction, remove_leftovers
+
+_writers: weakref.WeakSet[DatabaseWriter] = weakref.WeakSet()
 
 
 class DatabaseWriter:
@@ -44,9 +49,15 @@ class DatabaseWriter:
         self._path = path
         self._lock_timeout = lock_timeout
         self._finish = finish
-        self._change_lock = threading.Lock()
+        self.renew_locks()
         self._parameters = read_manifest(path).parameters
         self.like = self.settings(None).make_core()
+
+    def renew_locks(self) -> None:
+        """Make the locks among threads anew: in a forked child no thread gives them back."""
+        self._change_lock = threading.Lock()
+        self.state_lock = threading.Lock()
+        _writers.add(self)
 
     def settings(self, threads: int | None) -> IndexSettings:
         """The parameters of the database."""
@@ -58,14 +69,15 @@ class DatabaseWriter:
         with (
             self._change_lock,
             self._explained_errors() as before,
-            WriterLock(self._path, self._lock_timeout),
+            WriterLock(self._path, self._lock_timeout) as lock,
         ):
             base = open_state(self._path, self.like, state)
             before.append(base.manifest.generation)
             try:
-                yield Transaction(self._path, base, self.settings(None), self.like)
+                yield Transaction(self._path, base, self.settings(None), self.like, lock)
             except BaseException:
-                self._clean_up(base)
+                if lock.is_held:
+                    self._clean_up(base)
                 raise
 
     def _clean_up(self, base: State) -> None:
@@ -130,16 +142,39 @@ class DatabaseWriter:
                 len(transaction.parts) <= -(-len(transaction.base) // transaction.most_entries)
             ):
                 return transaction.base
-            total, done = len(transaction.base), 0
-
-            def advance(entries: int) -> None:
-                nonlocal done
-                done += entries
-                if progress is not None:
-                    progress(done, total)
-
-            transaction.rewrite(advance)
+            transaction.rewrite(_advancing(progress, len(transaction.base)))
             return self._finish(transaction)
+
+    def salvage(self, state: State, progress: ProgressCallback | None) -> tuple[Salvage, State]:
+        """Rewrite the live entries that can be proved intact; returns what was kept and lost."""
+        with self._transaction(state) as transaction:
+            lost = tuple(part.keep_intact() for part in transaction.parts)
+            kept = sum(part.live for part in transaction.parts)
+            transaction.rewrite(_advancing(progress, kept))
+            found = Salvage(kept, tuple(entries for entries in lost if entries.count))
+            return found, self._finish(transaction)
+
+
+def _renew_locks_in_child() -> None:
+    for writer in list(_writers):
+        writer.renew_locks()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_locks_in_child)
+
+
+def _advancing(progress: ProgressCallback | None, total: int) -> AdvanceCallback:
+    """Add up what is done, for a callback that wants the sum."""
+    done = 0
+
+    def advance(entries: int) -> None:
+        nonlocal done
+        done += entries
+        if progress is not None:
+            progress(done, total)
+
+    return advance
 
 
 def create_folder(
@@ -169,17 +204,19 @@ def _write_new(folder: Path, manifest: Manifest, state: State | None = None) -> 
     folder.mkdir(parents=True, exist_ok=True)
     with WriterLock(folder, 0.0):
         # Files of an interrupted call are removed; the manifest is written last.
-        found = {entry.name for entry in folder.iterdir()} - {LOCK}
+        found = {entry.name for entry in folder.iterdir()} - LOCKS
         if not all(is_ours(name) for name in found):
             what = "is a database already" if MANIFEST in found else "is not empty"
             raise FileExistsError(f"{folder} {what}: choose another folder")
         for name in found:
             _files.remove_file(folder / name)
         for view in () if state is None else state.views:
+            view.segment.require_intact(*view.segment.entry_tensors())
             view.segment.file.copy_to(folder / view.record.data.file)
             if view.record.tombstones is not None:
                 write_tombstones(folder / view.record.tombstones.file, view.mask())
             if view.payload is not None:
+                require_intact_file(view.payload.file)
                 view.payload.file.copy_to(folder / view.payload.file.path.name)
         _files.sync_folder(folder)
         manifest.write(folder)

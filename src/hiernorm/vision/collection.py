@@ -17,12 +17,21 @@ from hiernorm.array_types import Float64Array, Int64Array
 from hiernorm.extras import import_extra
 from hiernorm.models import Model
 from hiernorm.storage.database import Database
+from hiernorm.storage.lock import COLLECTION_LOCK, LOCKS, WriterLock
 from hiernorm.vision.features import FeatureSettings, PhotoFeatures
 from hiernorm.vision.frames import Frames
 
 FORMAT = 1
 KEY = b"hiernorm"
 COLUMNS = ("photo", "x", "y", "scale", "angle", "id")
+WAIT_SECONDS = 600.0
+"""How long a change waits for another process that changes the collection."""
+ATTEMPTS = 3
+"""Attempts to read a table and a database that belong together."""
+
+
+class _NotTogetherError(ValueError):
+    """The table names descriptors that the database does not have."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +60,8 @@ class Collection:
     ``holiday.hn`` is the database, a folder, and ``holiday.parquet`` the table: photo, x, y, scale
     and angle of each keypoint, and the id of its descriptor. The table is authoritative: it is
     replaced as a whole after its descriptors are in the database. Descriptors that the table does
-    not name, left by a process that was killed, are removed by the next :meth:`put`.
+    not name, left by a process that was killed, are removed by the next :meth:`put`. One process
+    changes both at a time; others wait. Ids are never given twice.
 
     Use :meth:`create` or :meth:`open`.
     """
@@ -94,7 +104,48 @@ class Collection:
             )
         return cls(path, Database.open(path))
 
+    @classmethod
+    def open_or_create(
+        cls, path: str | os.PathLike[str], settings: FeatureSettings, model: Model
+    ) -> Collection:
+        """Open a collection, or make it if there is none; several processes may do so at once.
+
+        Raises ValueError if it was made with other settings or another model.
+        """
+        path = Path(path)
+        path.mkdir(parents=True, exist_ok=True)
+        with WriterLock(path, WAIT_SECONDS, COLLECTION_LOCK):
+            if not any(entry.name not in LOCKS for entry in path.iterdir()):
+                return cls.create(path, settings, model)
+        collection = cls.open(path)
+        if collection.settings != settings or collection.model_digest != model.digest:
+            raise ValueError(
+                f"{path} was described with {collection.settings}, "
+                f"model {collection.model_digest[:12]}; now {settings}, "
+                f"model {model.digest[:12]}, is asked for: use the same, or start a new collection"
+            )
+        return collection
+
+    def compact(self) -> None:
+        """Compact the database, when no other process changes the collection."""
+        with WriterLock(self.path, WAIT_SECONDS, COLLECTION_LOCK):
+            self.database.compact()
+
     def _load(self) -> None:
+        """Read the table and the newest generation; both, until they belong together.
+
+        A writer may replace the table and delete descriptors between the two.
+        """
+        for attempt in range(ATTEMPTS):
+            self.database.refresh()
+            try:
+                self._read_table()
+                return
+            except _NotTogetherError:
+                if attempt + 1 == ATTEMPTS:
+                    raise
+
+    def _read_table(self) -> None:
         table = table_of(self.path)
         parquet = import_extra("pyarrow.parquet", "vision")
         try:
@@ -116,7 +167,7 @@ class Collection:
             raise ValueError(f"{table} is no table of a collection, or damaged: {error}") from error
         missing = ~np.isin(self._ids, self.database.ids)
         if missing.any():
-            raise ValueError(
+            raise _NotTogetherError(
                 f"{table} names descriptors that {self.path} does not have "
                 f"({int(missing.sum())} of {len(self._ids)}): they do not belong together"
             )
@@ -164,8 +215,14 @@ class Collection:
     def put(self, described: Sequence[tuple[Path, str, PhotoFeatures]]) -> None:
         """Add photos, replacing those of the same name: (file, digest, description) each.
 
-        All of them are added when this returns; if the process dies before, none is.
+        All of them are added when this returns; if the process dies before, none is. What other
+        processes have added since this object was opened is kept.
         """
+        with WriterLock(self.path, WAIT_SECONDS, COLLECTION_LOCK):
+            self._load()
+            self._put(described)
+
+    def _put(self, described: Sequence[tuple[Path, str, PhotoFeatures]]) -> None:
         orphans = np.setdiff1d(self.database.ids, self._ids)
         if len(orphans):
             self.database.delete(orphans)
@@ -174,7 +231,7 @@ class Collection:
         stays = np.isin(
             [self.photos[number].name for number in self._photo_numbers] or [""], names, invert=True
         )[: len(self._ids)]
-        next_id = int(self.database.ids.max(initial=-1)) + 1
+        next_id = self.database.next_id
         counts = [len(description.frames) for _, _, description in described]
         new_ids = np.arange(next_id, next_id + sum(counts), dtype=np.int64)
         if len(new_ids):

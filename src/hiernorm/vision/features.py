@@ -50,12 +50,32 @@ class FeatureSettings:
 
 @dataclass(frozen=True)
 class PhotoFeatures:
-    """The size of a photo in pixels, its n keypoints and their descriptors ``(n, d)``."""
+    """The size of a photo in pixels, its n keypoints and their descriptors ``(n, d)``.
+
+    ``model_digest`` names the model that described it; empty if that is not known.
+    """
 
     width: int
     height: int
     frames: Frames
     descriptors: Float32Array
+    model_digest: str = ""
+
+
+def require_same_model(first: str, second: str) -> None:
+    """ValueError if two digests of models differ; an empty one is not known and may be any.
+
+    Examples
+    --------
+    >>> require_same_model("aa", "aa")
+    >>> require_same_model("aa" * 8, "bb" * 8)
+    Traceback (most recent call last):
+    ValueError: described by model aaaaaaaaaaaa, compared with model bbbbbbbbbbbb: use one model
+    """
+    if first and second and first != second:
+        raise ValueError(
+            f"described by model {first[:12]}, compared with model {second[:12]}: use one model"
+        )
 
 
 @renamed_parameter("recipe", "settings")
@@ -82,7 +102,7 @@ def describe_grey(image: UInt8Array, settings: FeatureSettings, model: Model) ->
     small, factor = reduce_image(image, settings.longest_side)
     frames = detect(small, limit=settings.limit, detector=settings.detector)
     descriptors = model.describe(cut_patches(small, frames))
-    return PhotoFeatures(width, height, _enlarged(frames, factor), descriptors)
+    return PhotoFeatures(width, height, _enlarged(frames, factor), descriptors, model.digest)
 
 
 def describe_photo_by_sift(file: Path | str, *, limit: int, longest_side: int) -> PhotoFeatures:

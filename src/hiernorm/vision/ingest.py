@@ -11,6 +11,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from hiernorm._deprecation import renamed_parameter
+from hiernorm._regular_files import read_regular
 from hiernorm.extras import import_extra
 from hiernorm.models import Model, load_model
 from hiernorm.vision.collection import Collection
@@ -75,14 +76,19 @@ def ingest_photos(
         Called with the number of photos that are done, and of all.
     """
     model = load_model(settings.model, device=device)
-    collection = _open_or_create(path, settings, model)
+    collection = Collection.open_or_create(path, settings, model)
     known = {photo.name: photo.digest for photo in collection.photos}
     ingested = IngestResult()
     wanted: list[tuple[Path, str]] = []
     for file in files:
         name = collection.name_of(file)
+        if not _is_text(name):  # the table could not hold it
+            ingested.failed[name.encode("utf-8", "backslashreplace").decode()] = (
+                "its name is not UTF-8: rename it"
+            )
+            continue
         try:
-            digest = hashlib.sha256(file.read_bytes()).hexdigest()
+            digest = hashlib.sha256(read_regular(file)).hexdigest()
         except OSError as error:
             ingested.failed[name] = error.strerror or str(error)
             continue
@@ -106,21 +112,16 @@ def ingest_photos(
             batch = []
         report(done, len(wanted))
     if collection.database.info()["segments"] >= COMPACT_FROM:
-        collection.database.compact()
+        collection.compact()
     return ingested
 
 
-def _open_or_create(path: Path, settings: FeatureSettings, model: Model) -> Collection:
-    if not path.exists():
-        return Collection.create(path, settings, model)
-    collection = Collection.open(path)
-    if collection.settings != settings or collection.model_digest != model.digest:
-        raise ValueError(
-            f"{path} was described with {collection.settings}, "
-            f"model {collection.model_digest[:12]}; now {settings}, "
-            f"model {model.digest[:12]}, is asked for: use the same, or start a new collection"
-        )
-    return collection
+def _is_text(name: str) -> bool:
+    try:
+        name.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _describe_all(

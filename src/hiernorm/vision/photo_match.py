@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hiernorm._deprecation import renamed_attribute
 from hiernorm.matching import RATIO, Matches, match_descriptors
 from hiernorm.vision.evidence import Evidence, weigh_evidence
-from hiernorm.vision.features import PhotoFeatures
+from hiernorm.vision.features import PhotoFeatures, require_same_model
 from hiernorm.vision.geometry import TwoViewGeometry, estimate_geometry
 
 
@@ -49,7 +49,7 @@ def match_photos(
     Parameters
     ----------
     first, second
-        As :func:`hiernorm.vision.describe_photo` returns them.
+        As :func:`hiernorm.vision.describe_photo` returns them, by one model.
     ratio
         Threshold of the ratio test; None for no test.
     geometry, threshold
@@ -57,6 +57,7 @@ def match_photos(
     threads
         Threads of the matching.
     """
+    require_same_model(first.model_digest, second.model_digest)
     start = time.perf_counter()
     matches = match_descriptors(first.descriptors, second.descriptors, ratio=ratio, threads=threads)
     matched = time.perf_counter()

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from hiernorm._regular_files import read_regular
 from hiernorm.array_types import UInt8Array
 from hiernorm.extras import import_extra
 
@@ -41,8 +42,11 @@ def read_grey(file: Path) -> UInt8Array:
     """
     cv2 = import_extra("cv2", "vision")
     # Not cv2.imread: it cannot open every name on every system and only returns None if it fails.
-    content = np.frombuffer(Path(file).read_bytes(), np.uint8)
-    image = cv2.imdecode(content, cv2.IMREAD_GRAYSCALE) if len(content) else None
+    content = np.frombuffer(read_regular(Path(file)), np.uint8)
+    try:
+        image = cv2.imdecode(content, cv2.IMREAD_GRAYSCALE) if len(content) else None
+    except (cv2.error, MemoryError):
+        raise ValueError(f"{file} is larger than OpenCV can read, or damaged") from None
     if image is None:
         raise ValueError(f"{file} is not a picture that OpenCV can read, or it is damaged")
     grey: UInt8Array = image

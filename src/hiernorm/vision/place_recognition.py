@@ -9,7 +9,7 @@ import numpy as np
 from hiernorm._deprecation import renamed_attribute
 from hiernorm.array_types import Int64Array
 from hiernorm.vision.collection import Collection
-from hiernorm.vision.features import PhotoFeatures
+from hiernorm.vision.features import PhotoFeatures, require_same_model
 from hiernorm.vision.photo_match import PhotoMatch, match_photos
 
 NEIGHBOURS = 5
@@ -66,7 +66,7 @@ def locate(
     collection
         The photos to search.
     query
-        The photo, described as the collection's photos were.
+        The photo, described as the collection's photos were: ValueError for another model.
     neighbours, candidates
         Votes per descriptor, and the number of photos that are verified.
     leave_out
@@ -74,6 +74,7 @@ def locate(
     threads
         Threads of search and matching.
     """
+    require_same_model(query.model_digest, collection.model_digest)
     ids = collection.ids
     if leave_out is not None:
         ids = ids[collection.photos_of(ids) != leave_out]
@@ -91,7 +92,11 @@ def locate(
         of_photo, frames = collection.keypoints_of(int(photo))
         size = collection.photos[photo]
         other = PhotoFeatures(
-            size.width, size.height, frames, collection.database.reconstruct(of_photo)
+            size.width,
+            size.height,
+            frames,
+            collection.database.reconstruct(of_photo),
+            collection.model_digest,
         )
         match = match_photos(query, other, geometry="fundamental", threads=threads)
         found.append(Candidate(int(photo), int(votes[photo]), match.geometry.count, match))

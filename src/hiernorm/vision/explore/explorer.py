@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from hiernorm._regular_files import read_regular
 from hiernorm.array_types import Float32Array, UInt8Array
 from hiernorm.extras import import_extra
 from hiernorm.vision.collection import Collection
@@ -210,7 +211,7 @@ class Explorer:
         self._check(number)
         photo = self.collection.photos[number]
         try:
-            content = self.collection.file_of(number).read_bytes()
+            content = read_regular(self.collection.file_of(number))
         except OSError as error:
             raise ValueError(f"{photo.name} cannot be read: {error.strerror}") from error
         if hashlib.sha256(content).hexdigest() != photo.digest:

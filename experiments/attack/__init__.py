@@ -1,0 +1,1 @@
+"""Does damage, a crash or company ever give a wrong answer? `make attack`."""
