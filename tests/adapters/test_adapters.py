@@ -247,3 +247,18 @@ def test_hn_ends_a_text_model_and_is_saved_with_it(tmp_path):
     assert (twin.major, twin.alpha) == (4, 1 / 8)
     again = twin({"sentence_embedding": rows.clone()})["sentence_embedding"]
     assert_same_bits(again.numpy(), embeddings.numpy())
+
+
+def test_neighbours_have_the_form_that_umap_and_scanpy_take():
+    neighbors = pytest.importorskip("sklearn.neighbors")
+    adapters = importlib.import_module("hiernorm.adapters")
+    x = np.random.default_rng(0).standard_normal((120, 6))
+    distances, rows = adapters.HNNeighbors().fit(x).kneighbors(x, 10)
+    theirs = neighbors.NearestNeighbors(n_neighbors=10).fit(x).kneighbors(x)
+    np.testing.assert_array_equal(rows, theirs[1])
+    np.testing.assert_array_equal(rows[:, 0], np.arange(120))
+    assert distances.shape == theirs[0].shape
+    graph = adapters.HNNeighborsTransformer(n_neighbors=9).fit_transform(x)
+    expected = neighbors.KNeighborsTransformer(n_neighbors=9).fit_transform(x)
+    np.testing.assert_array_equal(graph.indices, expected.indices)
+    np.testing.assert_array_equal(graph.indptr, expected.indptr)

