@@ -133,7 +133,7 @@ def test_no_changed_byte_gives_a_wrong_answer(kind: str, tmp_path: Path) -> None
     right, everything = index.search(queries, 3), index.reconstruct(index.ids)
     content = (tmp_path / "a").read_bytes()
     refused = 0
-    for at in np.linspace(0, len(content) - 1, 150).astype(int).tolist():
+    for at in np.linspace(0, len(content) - 1, 60).astype(int).tolist():
         changed = bytearray(content)
         changed[at] ^= 1
         (tmp_path / "a").write_bytes(changed)
@@ -146,7 +146,7 @@ def test_no_changed_byte_gives_a_wrong_answer(kind: str, tmp_path: Path) -> None
                 read(hiernorm.Index.load(tmp_path / "a"))
             except (DamagedError, FormatVersionError):
                 refused += 1
-    assert refused > 150
+    assert refused > 60
     (tmp_path / "a").write_bytes(content)
     twin = hiernorm.Index.load(tmp_path / "a")
     assert twin.search(queries, 3).certificate.checked == "touched"

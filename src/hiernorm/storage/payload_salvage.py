@@ -81,4 +81,5 @@ class _IntactValues:
 
 def _of_bits(intact: BoolArray, n: int) -> BoolArray:
     """The entries ``(n,)`` whose bits are in bytes that are intact."""
-    return np.repeat(intact, 8)[:n]
+    bits: BoolArray = np.repeat(intact, 8)[:n]
+    return bits
