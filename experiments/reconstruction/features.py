@@ -10,7 +10,7 @@ import numpy as np
 
 from hiernorm.adapters.colmap import ColmapDatabase
 from hiernorm.adapters.colmap.mapping import import_pycolmap, quiet_colmap
-from hiernorm.array_types import Float32Array
+from hiernorm.array_types import Float32Array, UInt8Array
 from hiernorm.models import load_model
 from hiernorm.vision.frames import Frames
 from hiernorm.vision.patches import cut_patches
@@ -76,13 +76,13 @@ def frames_of(keypoints: Float32Array) -> Frames:
     return Frames(rows[:, 0] - 0.5, rows[:, 1] - 0.5, scale, angle)
 
 
-def pooled_descriptors(database: Path, count: int) -> tuple[np.ndarray, np.ndarray]:
+def pooled_descriptors(database: Path, count: int) -> tuple[UInt8Array, UInt8Array]:
     """Two sets of ``count`` byte descriptors, from the even and the odd photos of a database."""
     with ColmapDatabase(database) as opened:
         rows = [opened.descriptors(image.image_id) for image in opened.images()]
-    pooled = []
+    pooled: list[UInt8Array] = []
     for part in (rows[::2], rows[1::2]):
-        joined = np.concatenate(part)
+        joined: UInt8Array = np.concatenate(part).astype(np.uint8)
         repeats = -(-count // len(joined))
         # Repetitions with noise, where the photos have too few: equal vectors would be ties.
         rng = np.random.default_rng(len(pooled))
