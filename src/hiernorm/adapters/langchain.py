@@ -277,7 +277,8 @@ def _compare(field: str, operator: str, value: Any, fields: Fields) -> str:
         missing = fields.missing(field)
         return none_of([missing]) if value else missing
     if operator == "$not":
-        return none_of([all_of([_compare(field, *part, fields) for part in value.items()])])
+        parts = [_compare(field, sign, part, fields) for sign, part in value.items()]
+        return none_of([all_of(parts)])
     _refuse(operator, f" of {field!r} (a nested field is written 'author.name')")
     raise AssertionError
 

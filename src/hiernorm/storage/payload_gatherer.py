@@ -23,7 +23,9 @@ PayloadPiece = tuple[int, Any]
 class PayloadSource(Protocol):
     """The payload of a segment: its file, or what is intact of it."""
 
-    columns: dict[str, Column]
+    @property
+    def columns(self) -> dict[str, Column]:
+        """The columns by name."""
 
     def array(self, name: str) -> Any:
         """The Arrow array of a column."""

@@ -62,6 +62,7 @@ class _IntactValues:
     def entries(self, column: Column) -> BoolArray:
         """The entries ``(n,)`` whose value of a column is intact."""
         n, intact = self._payload.entries, self._intact[f"values.{column.name}"]
+        found: BoolArray
         if column.type == "string":
             known = self._intact[f"offsets.{column.name}"]
             damaged = np.concatenate([[0], np.cumsum(~intact)])[self.offsets(column)]
