@@ -1,7 +1,7 @@
 // Ends long work early: when the user presses Ctrl-C, or when the thread that it helps has failed.
 //
-// Long loops call poll_interrupt() every few milliseconds of work or more often. It costs as much as
-// reading the clock.
+// Long loops call poll_interrupt() every few milliseconds of work, or more often. It costs as much
+// as reading the clock.
 #pragma once
 
 #include <atomic>

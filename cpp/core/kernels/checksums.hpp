@@ -1,5 +1,5 @@
-// CRC-32C (Castagnoli): the checksum of blocks of a file. The processor's instruction and the tables
-// give the same bits; which of them a family uses is decided by the flags of its translation unit.
+// CRC-32C (Castagnoli): the checksum of blocks of a file. The processor's instruction and the
+// tables give the same bits; the flags of a family's translation unit decide which it uses.
 //
 //     crc = all ones;  for each byte: crc = (crc >> 8) ^ table[(crc ^ byte) & 255];  result = ~crc
 #pragma once

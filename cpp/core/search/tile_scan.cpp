@@ -33,7 +33,8 @@ std::size_t TileScan::scan_all(PreparedQuery& query, const Tile& tile, Candidate
         tile.chunk.major_codes.data() + tile.first * query.encoding().slots();
     query.store().require_major_codes(codes, tile.entries);
     const std::size_t count = query.kernels().scan_u8i8(
-        codes, tile.entries, query.codes().scan(), cut, tile.position, rows, out, query.soft() ? &skipped : nullptr);
+        codes, tile.entries, query.codes().scan(), cut, tile.position, rows, out,
+        query.soft() ? &skipped : nullptr);
     query.stats().scanned += tile.entries;
     if (count < tile.entries) query.skip_scores(query.soft() ? skipped : cut, tile.norms);
     return count;
