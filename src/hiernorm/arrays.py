@@ -132,8 +132,12 @@ def as_count(name: str, value: int, least: int = 1, most: int = MAX_COUNT) -> in
 
 def as_threshold(value: float) -> float:
     """The threshold of a range search as a finite float."""
+    if isinstance(value, (str, bytes)):
+        raise TypeError(f"threshold must be a number, got {type(value).__name__}")
     try:
         threshold = float(value)
+    except OverflowError:
+        threshold = math.inf
     except (TypeError, ValueError):
         raise TypeError(f"threshold must be a number, got {type(value).__name__}") from None
     if not math.isfinite(threshold):

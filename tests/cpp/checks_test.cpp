@@ -95,7 +95,7 @@ TEST(ids_are_found_in_a_sorted_table_and_others_are_not) {
     for (std::int64_t id = 0; id < 30; ++id) {
         const auto found = std::find(ids.begin(), ids.end(), id);
         const std::int64_t expected =
-            found == ids.end() ? -1 : positions[static_cast<std::size_t>(found - ids.begin())];
+            found == ids.end() ? std::int64_t{-1} : positions[static_cast<std::size_t>(found - ids.begin())];
         CHECK_EQUAL(table.find(id), expected);
     }
     const IdLookup nothing{{}, {}};
