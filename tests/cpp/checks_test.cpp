@@ -94,8 +94,8 @@ TEST(ids_are_found_in_a_sorted_table_and_others_are_not) {
     const IdLookup table{ids, positions};
     for (std::int64_t id = 0; id < 30; ++id) {
         const auto found = std::find(ids.begin(), ids.end(), id);
-        const std::int64_t expected =
-            found == ids.end() ? std::int64_t{-1} : positions[static_cast<std::size_t>(found - ids.begin())];
+        const auto at = static_cast<std::size_t>(found - ids.begin());
+        const std::int64_t expected = found == ids.end() ? std::int64_t{-1} : positions[at];
         CHECK_EQUAL(table.find(id), expected);
     }
     const IdLookup nothing{{}, {}};
