@@ -16,6 +16,7 @@ from experiments.harness.command import (
 )
 from experiments.harness.records import Recorder
 from hiernorm.learn import PhotoTour, load_describer
+from hiernorm.learn.development import DevelopmentScene
 from hiernorm.learn.evaluate import evaluate_scenes
 
 
@@ -42,9 +43,12 @@ def main(
     smoke: bool,
     out: Path | None,
 ) -> None:
-    """Measure FPR@95 and the share that search evaluates, where no network was trained."""
+    """Measure FPR@95 and the share that search evaluates, where no network was trained.
+
+    The patches are those of `hiernorm train --development`.
+    """
     folder = results_folder("models", out, smoke)
-    opened = [PhotoTour.open(path) for path in scenes]
+    opened = [DevelopmentScene(PhotoTour.open(path)) for path in scenes]
     loaded = [load_describer(name, threads=threads) for name in describers]
     names = [scene.scene for scene in opened]
     recorder = Recorder("models.development", seed, {"scenes": names, "rounds": rounds})

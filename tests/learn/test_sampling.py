@@ -79,7 +79,7 @@ def test_development_scenes_give_the_fpr95_of_their_pairs(tmp_path: Path) -> Non
 
 def test_development_scenes_keep_whole_points(tmp_path: Path) -> None:
     scene = PhotoTour.open(write_scene(tmp_path / "tiny", points=24, views=4))
-    assert len(DevelopmentScene(scene, most=40)._patches) == 36
+    assert len(DevelopmentScene(scene, most=40).patches) == 36
     assert load_development(TrainingSettings(data=("x",))) == []
 
 

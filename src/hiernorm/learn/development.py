@@ -27,25 +27,33 @@ class DevelopmentScene:
     most
         Patches to keep: points are drawn at random, the same ones each time, until there are so
         many.
+
+    Attributes
+    ----------
+    scene
+        The name.
+    patches, points, pairs
+        What is kept: uint8 ``(n, 64, 64)``, the point of each ``(n,)``, and pairs of them.
     """
 
     def __init__(self, scene: PhotoTour, most: int = MOST_PATCHES) -> None:
-        self.name = scene.scene
+        self.scene = scene.scene
         shuffled = np.random.default_rng(0).permutation(scene.point_ids)
         counts = np.bincount(np.searchsorted(scene.point_ids, scene.points))
         total = np.cumsum(counts[np.searchsorted(scene.point_ids, shuffled)])
         kept = np.isin(scene.points, shuffled[: max(2, np.searchsorted(total, most))])
-        self._patches = torch.from_numpy(scene.patches[kept])[:, None]
-        self._pairs = make_pairs(scene.points[kept])
+        self.patches = scene.patches[kept]
+        self.points = scene.points[kept]
+        self.pairs = make_pairs(self.points)
 
     @torch.no_grad()
     def measure(self, network: PatchNetwork) -> float:
         """Return FPR@95 of the network."""
-        chunks = torch.split(self._patches, CHUNK)
+        chunks = torch.split(torch.from_numpy(self.patches)[:, None], CHUNK)
         device = device_of(network)
         described = [network(chunk.to(device, torch.float32) / 255).cpu() for chunk in chunks]
-        distances = pair_distances(torch.cat(described).numpy(), self._pairs)
-        return compute_roc(distances, self._pairs.matching).fpr95
+        distances = pair_distances(torch.cat(described).numpy(), self.pairs)
+        return compute_roc(distances, self.pairs.matching).fpr95
 
 
 def load_development(settings: TrainingSettings) -> list[DevelopmentScene]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
+from hiernorm.array_types import Int64Array, UInt8Array
 from hiernorm.learn.describers import Describer, PatchDescriptors
 from hiernorm.learn.measures import (
     Roc,
@@ -17,11 +18,31 @@ from hiernorm.learn.measures import (
     major_energy,
     pair_distances,
 )
+from hiernorm.learn.pairs import Pairs
 from hiernorm.learn.phase2 import Phase2, measure_phase2
-from hiernorm.learn.phototour import PhotoTour
 
 CURVE_POINTS = 400
 """Points of a ROC curve that a report keeps."""
+
+
+class Scene(Protocol):
+    """What an evaluation reads of a scene, such as :class:`hiernorm.learn.PhotoTour`."""
+
+    @property
+    def scene(self) -> str:
+        """The name."""
+
+    @property
+    def patches(self) -> UInt8Array:
+        """``(n, 64, 64)``."""
+
+    @property
+    def points(self) -> Int64Array:
+        """The point of each patch, ``(n,)``."""
+
+    @property
+    def pairs(self) -> Pairs:
+        """Pairs of patches that match or do not."""
 
 
 @dataclass(frozen=True)
@@ -62,9 +83,7 @@ class Result:
     curve: tuple[list[float], list[float]]
 
 
-def evaluate_scene(
-    scene: PhotoTour, describer: Describer, rounds: int = 1000, seed: int = 0
-) -> Result:
+def evaluate_scene(scene: Scene, describer: Describer, rounds: int = 1000, seed: int = 0) -> Result:
     """Evaluate one descriptor on one scene.
 
     Parameters
@@ -80,7 +99,7 @@ def evaluate_scene(
 
 
 def evaluate_descriptors(
-    scene: PhotoTour, name: str, found: PatchDescriptors, rounds: int = 1000, seed: int = 0
+    scene: Scene, name: str, found: PatchDescriptors, rounds: int = 1000, seed: int = 0
 ) -> Result:
     """Evaluate descriptors of a scene's patches that are already computed, under a name."""
     distances = pair_distances(found.descriptors, scene.pairs)
@@ -111,7 +130,7 @@ def evaluate_descriptors(
 
 
 def evaluate_scenes(
-    scenes: Sequence[PhotoTour],
+    scenes: Sequence[Scene],
     describers: Sequence[Describer],
     rounds: int = 1000,
     seed: int = 0,

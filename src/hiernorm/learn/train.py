@@ -131,7 +131,7 @@ def validate(run: TrainingRun, held_out: PatchSet, objective: Objective) -> floa
 def develop(run: TrainingRun, scenes: Sequence[DevelopmentScene]) -> dict[str, float]:
     """Return FPR@95 on each development scene."""
     run.network.eval()
-    return {scene.name: scene.measure(run.network) for scene in scenes}
+    return {scene.scene: scene.measure(run.network) for scene in scenes}
 
 
 def learning_rate(settings: TrainingSettings, epoch: float) -> float:
