@@ -1,4 +1,4 @@
-"""Train the last layer alone, on activations that are computed once: minutes instead of hours."""
+"""Train the last layers alone, on activations that are computed once: minutes instead of hours."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ CHUNK = 256
 class _CachedActivations:
     """One variant of the training patches, by one symmetry of the square.
 
-    Activations before the last layer, float16 ``(n, 8192)``, and the teacher's descriptors. They
-    stay in the memory of the processor: they are too many for that of another device.
+    Activations before the layers that are trained, float16 ``(n, channels, height, width)``, and
+    the teacher's descriptors. They stay in the memory of the processor: they are too many for that
+    of another device.
     """
 
     activations: Tensor
@@ -37,11 +38,13 @@ def train_head(
     settings: TrainingSettings,
     progress: ProgressCallback | None = None,
 ) -> None:
-    """Train the last convolution of the network, in place; the rest keeps its weights.
+    """Train the last ``head_layers`` convolutions, in place; the rest keeps its weights.
 
-    The last layer has four fifths of the weights and nearly none of the arithmetic, so it can see
-    far more batches than the whole network could. Augmentation is limited to ``head_views``
-    variants of every patch, since activations are computed once.
+    The last layer has four fifths of the weights and nearly none of the arithmetic; the last two
+    have nine tenths of the weights and a quarter of the arithmetic. So they can see far more
+    batches than the whole network could. Augmentation is limited to ``head_views`` variants of
+    every patch, since activations are computed once. The statistics of batch normalisation stay
+    as they are.
 
     Parameters
     ----------
@@ -66,9 +69,9 @@ def train_head(
         views.append(_compute_activations(network, train_set, settings, objective, i))
         if progress:
             progress((i + 1) * settings.head_epochs * steps, 2 * total)
-    dropout, convolution = network.features[-3], network.features[-2]
-    optimizer = torch.optim.Adam(convolution.parameters(), lr=settings.head_learning_rate)
-    dropout.train()
+    head = _split(network, settings)[1]
+    optimizer = torch.optim.Adam(head.parameters(), lr=settings.head_learning_rate)
+    network.features[-3].train()  # dropout
     for done in range(total):
         epoch, step = divmod(done, steps)
         torch.manual_seed(int(np.random.SeedSequence([settings.seed, done]).generate_state(1)[0]))
@@ -78,7 +81,8 @@ def train_head(
         rows = train_set.draw_rows(settings, epoch, step)
         pair = torch.from_numpy(np.concatenate(rows[: settings.patches_per_row]))
         activations = view.activations[pair].to(device)
-        descriptors = _describe(network, activations).chunk(settings.patches_per_row)
+        features = head(activations.float().to(memory_format=torch.channels_last)).flatten(1)
+        descriptors = network.normalization(features).chunk(settings.patches_per_row)
         points = torch.from_numpy(train_set.points[rows[0]]).to(device)
         taught = (
             None
@@ -94,11 +98,14 @@ def train_head(
     network.eval()
 
 
-def _describe(network: HNHardNet, activations: Tensor) -> Tensor:
-    """Run the last layer and the normalisation."""
-    shaped = activations.float().reshape(len(activations), -1, 8, 8)
-    descriptors: Tensor = network.normalization(network.features[-3:](shaped).flatten(1))
-    return descriptors
+def _split(network: HNHardNet, settings: TrainingSettings) -> tuple[nn.Sequential, nn.Sequential]:
+    """Return the layers before the head, and the head.
+
+    Each convolution of HardNet stands in a group of three modules, with batch normalisation and
+    ReLU behind it; the last one has dropout before it instead of ReLU behind.
+    """
+    first = len(network.features) - 3 * settings.head_layers
+    return network.features[:first], network.features[first:]
 
 
 @torch.no_grad()
@@ -110,13 +117,14 @@ def _compute_activations(
     number: int,
 ) -> _CachedActivations:
     """Compute activations of all patches, under one of the eight symmetries of a square."""
-    body = nn.Sequential(network.input, network.features[:-3])
+    body = _split(network, settings)[0]
     activations, taught = [], []
     rng = np.random.default_rng([settings.seed, 2**31, number])
     for chunk in torch.split(train_set.tensors()[:, 0], CHUNK):
         changed = augment_all(chunk.numpy(), settings, number, rng)
         ready = torch.from_numpy(changed)[:, None].to(device_of(network), torch.float32) / 255
-        activations.append(body(ready).flatten(1).half().cpu())
+        prepared = network.input(ready).to(memory_format=torch.channels_last)
+        activations.append(body(prepared).half().cpu())
         if objective.teachers:
             taught.append(objective.teach(ready).cpu())
     return _CachedActivations(torch.cat(activations), torch.cat(taught) if taught else None)
