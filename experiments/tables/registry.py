@@ -26,7 +26,7 @@ class Table:
     def to_markdown(self) -> str:
         """The table, and below it where its figures come from; or that there are none yet."""
         if not self.source.exists():
-            return f"*Not measured yet: `{self.source.relative_to(ROOT.parent).as_posix()}`*"
+            return "*Not measured yet: `make record` measures it.*"
         return f"{render_table(self.render(self.source))}\n\n*{describe_source(self.source)}*"
 
 
