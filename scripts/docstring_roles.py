@@ -23,7 +23,7 @@ class DocstringRoles(griffe.Extension):
 
 
 def link(obj: griffe.Object, name: str) -> str:
-    """A link to a name as the docstring of an object writes it; code where the site has no entry."""
+    """A link to a name that a docstring uses; code where the site has no entry of it."""
     target = name if name.startswith("hiernorm.") else path_of(obj, name)
     return f'<autoref identifier="{target}" optional><code>{name}</code></autoref>'
 
