@@ -40,7 +40,7 @@ def test_every_command_is_in_a_section_and_told_in_a_whole_sentence() -> None:
     ]
 
 
-@pytest.mark.parametrize("name", ["cluster", "data"])
+@pytest.mark.parametrize("name", ["cluster", "colmap", "data"])
 def test_groups_tell_their_commands_in_whole_sentences(name: str) -> None:
     assert "..." not in help_of(name).partition("Commands:")[2]
 
