@@ -136,6 +136,6 @@ def _true(own: Sequence[Hiernorm], queries: Float32Array, k: int) -> Int64Array:
     return hits.ids
 
 
-def _affordable(seconds: float, most: float = 10.0) -> int:
-    """Queries that take ten seconds; at least 16."""
+def _affordable(seconds: float, most: float = 3.0) -> int:
+    """Queries that take three seconds; at least 16."""
     return max(16, int(most / seconds))

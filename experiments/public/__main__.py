@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 
 from experiments.harness.command import (
     EXISTING_FOLDER,
@@ -29,6 +28,7 @@ from experiments.harness.conditions import Group, Manner
 from experiments.harness.contest import Peers, hold_contest
 from experiments.harness.methods import Hiernorm
 from experiments.harness.records import Recorder
+from experiments.harness.structures import PeerMetric
 from experiments.harness.timing import FULL, SMOKE, Effort
 from experiments.harness.vectors import sample_rows, unit_rows
 from experiments.plain.__main__ import read_sift
@@ -70,9 +70,10 @@ def make_set(
     queries = 60 if smoke else QUERIES
     if shape is SIFT and photos is not None:
         entries, asked = read_sift(photos, cache)
-        rows = [sample_rows(entries, wanted, seed), sample_rows(asked, queries, seed)]
-        drawn = [np.ascontiguousarray(part, dtype=np.float32) for part in rows]
-        return PublicSet(*drawn, shape.metric), "stand-in: SIFT of other photos"
+        drawn = PublicSet(
+            sample_rows(entries, wanted, seed), sample_rows(asked, queries, seed), shape.metric
+        )
+        return drawn, "stand-in: SIFT of other photos"
     return shape.draw(wanted, queries, seed), "stand-in: drawn, same spectrum"
 
 
@@ -83,7 +84,7 @@ def measure(
     cosine = data.metric == "cosine"
     pair = (data.entries, data.queries)
     entries, queries = (unit_rows(rows) for rows in pair) if cosine else pair
-    metric = "l2" if data.metric == "l2" else "ip"
+    metric: PeerMetric = "l2" if data.metric == "l2" else "ip"
     groups = [Group(manner, k, 1) for k in shape.counts for manner in MANNERS]
     own = [Hiernorm("hiernorm", metric=metric)]
     peers = Peers(folder=graphs)

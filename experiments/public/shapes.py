@@ -78,7 +78,7 @@ class Shape:
         if self.integers:  # SIFT: 0 to 255, half of them small
             return np.clip(np.rint(30 + 350 * rows), 0, 255)
         if self.unit:
-            return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+            rows = np.divide(rows, np.linalg.norm(rows, axis=1, keepdims=True))
         return rows
 
 
