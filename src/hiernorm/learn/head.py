@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from hiernorm.learn.batches import PatchSet, augment_all
 from hiernorm.learn.devices import device_of
-from hiernorm.learn.network import HNHardNet, PatchNetwork
+from hiernorm.learn.network import PatchNetwork
 from hiernorm.learn.objective import Objective
 from hiernorm.learn.settings import TrainingSettings
 from hiernorm.progress import ProgressCallback
@@ -32,11 +32,39 @@ class _CachedActivations:
     taught: Tensor | None
 
 
+class HeadActivations:
+    """Activations before the head, kept for runs that differ only in the head or in the loss.
+
+    A rotation changes the last layer alone, so variants of one network share them.
+    """
+
+    def __init__(self) -> None:
+        self._variants: dict[tuple[object, ...], _CachedActivations] = {}
+
+    def get(
+        self,
+        network: PatchNetwork,
+        train_set: PatchSet,
+        settings: TrainingSettings,
+        objective: Objective,
+        number: int,
+    ) -> _CachedActivations:
+        """Return the activations of variant ``number``, computed when first asked for."""
+        taught = settings.teacher if settings.distill_weight else ()
+        key = (number, settings.data, settings.init, taught, settings.augment, settings.shift)
+        key += (settings.head_layers, settings.head_patches, settings.validation, settings.seed)
+        if not settings.init or key not in self._variants:  # random weights differ from run to run
+            found = _compute_activations(network, train_set, settings, objective, number)
+            self._variants[key] = found
+        return self._variants[key]
+
+
 def train_head(
     network: PatchNetwork,
     train_set: PatchSet,
     settings: TrainingSettings,
     progress: ProgressCallback | None = None,
+    activations: HeadActivations | None = None,
 ) -> None:
     """Train the last ``head_layers`` convolutions, in place; the rest keeps its weights.
 
@@ -55,9 +83,9 @@ def train_head(
     progress
         Called after each step, and after each variant whose activations are computed. A variant
         counts as much as the steps that use it.
+    activations
+        Activations of earlier runs from the same weights, which need not be computed again.
     """
-    if not isinstance(network, HNHardNet):
-        raise ValueError(f"head_epochs is for HardNet, got {network.title}")
     device = device_of(network)
     objective = Objective(settings, device)
     network.eval()
@@ -65,13 +93,15 @@ def train_head(
     steps = train_set.steps(settings.batch, settings.sampling)
     total = settings.head_epochs * settings.head_views * steps
     views = []
+    kept = activations or HeadActivations()
     for i in range(settings.head_views):
-        views.append(_compute_activations(network, train_set, settings, objective, i))
+        views.append(kept.get(network, train_set, settings, objective, i))
         if progress:
             progress((i + 1) * settings.head_epochs * steps, 2 * total)
-    head = _split(network, settings)[1]
+    head = network.split(settings.head_layers)[1]
     optimizer = torch.optim.Adam(head.parameters(), lr=settings.head_learning_rate)
-    network.features[-3].train()  # dropout
+    for module in head:
+        module.train(isinstance(module, nn.Dropout))
     for done in range(total):
         epoch, step = divmod(done, steps)
         torch.manual_seed(int(np.random.SeedSequence([settings.seed, done]).generate_state(1)[0]))
@@ -80,8 +110,8 @@ def train_head(
         view = views[epoch % len(views)]
         rows = train_set.draw_rows(settings, epoch, step)
         pair = torch.from_numpy(np.concatenate(rows[: settings.patches_per_row]))
-        activations = view.activations[pair].to(device)
-        features = head(activations.float().to(memory_format=torch.channels_last)).flatten(1)
+        before = view.activations[pair].to(device)
+        features = head(before.float().to(memory_format=torch.channels_last)).flatten(1)
         descriptors = network.normalization(features).chunk(settings.patches_per_row)
         points = torch.from_numpy(train_set.points[rows[0]]).to(device)
         taught = (
@@ -98,26 +128,16 @@ def train_head(
     network.eval()
 
 
-def _split(network: HNHardNet, settings: TrainingSettings) -> tuple[nn.Sequential, nn.Sequential]:
-    """Return the layers before the head, and the head.
-
-    Each convolution of HardNet stands in a group of three modules, with batch normalisation and
-    ReLU behind it; the last one has dropout before it instead of ReLU behind.
-    """
-    first = len(network.features) - 3 * settings.head_layers
-    return network.features[:first], network.features[first:]
-
-
 @torch.no_grad()
 def _compute_activations(
-    network: HNHardNet,
+    network: PatchNetwork,
     train_set: PatchSet,
     settings: TrainingSettings,
     objective: Objective,
     number: int,
 ) -> _CachedActivations:
     """Compute activations of all patches, under one of the eight symmetries of a square."""
-    body = _split(network, settings)[0]
+    body = network.split(settings.head_layers)[0]
     activations, taught = [], []
     rng = np.random.default_rng([settings.seed, 2**31, number])
     for chunk in torch.split(train_set.tensors()[:, 0], CHUNK):
