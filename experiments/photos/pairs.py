@@ -10,9 +10,9 @@ and at least 15 inliers are correct. Pairs are chosen evenly from the fewest com
 most: the third with the fewest is "hard", the next "medium", the rest "easy".
 
 All methods have the same keypoints. Our descriptors are matched with mutual nearest neighbours,
-once without and once with the ratio test of `hiernorm match`. SIFT is matched by OpenCV's BFMatcher,
-once with cross-check and once with Lowe's ratio test of 0.8. The tracks were mostly found by SIFT,
-which favours it.
+once without and once with the ratio test of `hiernorm match`. SIFT is matched by OpenCV's
+BFMatcher, once with cross-check and once with Lowe's ratio test of 0.8. The tracks were mostly
+found by SIFT, which favours it.
 """
 
 from __future__ import annotations
