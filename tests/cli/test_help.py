@@ -53,6 +53,11 @@ def test_options_are_told_in_sentences_and_their_values_have_names(name: str) ->
             assert re.fullmatch(r"[A-Z\d-].*\.", parameter.help or "", re.DOTALL), parameter.name
 
 
+def test_all_commands_but_two_print_json() -> None:
+    without = {name for name in COMMANDS if "--json" not in help_of(name)}
+    assert without == {"completion", "explore"}
+
+
 def test_help_and_page_list_all_exit_codes() -> None:
     text = help_of("")
     page = (ROOT / "docs/reference/command-line.md").read_text(encoding="utf-8")
