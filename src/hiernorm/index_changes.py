@@ -24,6 +24,7 @@ from hiernorm.progress import ProgressCallback
 from hiernorm.settings import IndexSettings
 from hiernorm.storage.errors import DamagedError
 from hiernorm.storage.sources import read_vectors
+from hiernorm.threads import thread_count
 
 Changed = TypeVar("Changed", bound="IndexChanges")
 
@@ -37,6 +38,7 @@ class IndexChanges:
     def _prepare(self) -> None:
         """Set up the members that are neither parameters nor pickled."""
         self._core = self._settings.make_core()
+        self._threads = thread_count(self._settings.threads)
         self._fitted_on = 0
         self._next_id = 0
         self._removals = 0  # changes that removed entries
