@@ -20,8 +20,8 @@ they are in the last counts."""
 def read_stats(stats: bytes) -> tuple[Int64Array, Float64Array]:
     """What the core says of a search: work ``(m, 5)``, in the order of STEPS, and skipped bounds.
 
-    The core packs both as they lie in its memory (``SearchStats`` in ``search/request.hpp``): arrays
-    are made of them when somebody looks.
+    The core packs both as they lie in its memory (``SearchStats`` in ``search/request.hpp``):
+    arrays are made of them when somebody looks.
     """
     values = np.frombuffer(stats, np.int64).reshape(-1, len(STEPS) + 1)
     return values[:, :-1].copy(), values[:, -1].copy().view(np.float64)
