@@ -17,7 +17,12 @@ thread_local const std::atomic<bool>* stop_of_helper = nullptr;
 
 void set_interrupt_check(InterruptCheck check) { interrupt_check = check; }
 
-void begin_work() { asked = Clock::now(); }
+void begin_work() {
+    asked = Clock::now();
+    prepare_exceptions();
+}
+
+void prepare_exceptions() { static_cast<void>(std::uncaught_exceptions()); }
 
 void poll_interrupt() {
     if (stop_of_helper != nullptr) {
@@ -32,7 +37,10 @@ void poll_interrupt() {
     check();
 }
 
-HelperScope::HelperScope(const std::atomic<bool>& stop) { stop_of_helper = &stop; }
+HelperScope::HelperScope(const std::atomic<bool>& stop) {
+    stop_of_helper = &stop;
+    prepare_exceptions();
+}
 HelperScope::~HelperScope() { stop_of_helper = nullptr; }
 
 }  // namespace hiernorm
