@@ -22,7 +22,10 @@ void begin_work() {
     prepare_exceptions();
 }
 
-void prepare_exceptions() { static_cast<void>(std::uncaught_exceptions()); }
+void prepare_exceptions() {
+    // Compilers leave a call out whose result is not used: the function is declared pure.
+    [[maybe_unused]] const volatile int made = std::uncaught_exceptions();
+}
 
 void poll_interrupt() {
     if (stop_of_helper != nullptr) {
