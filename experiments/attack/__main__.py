@@ -20,7 +20,7 @@ from typing import Any
 import click
 
 from experiments.attack import crashes, damage, describers, disk, running_out
-from experiments.attack.checks import measure_checks
+from experiments.attack.check_cost import measure_cost
 from experiments.attack.victims import make_victims
 from experiments.harness.command import (
     ROOT,
@@ -43,7 +43,7 @@ HEAVY = 6.0
 @click.option("--entries", default=60, show_default=True, help="Entries of a database to damage.")
 @click.option(
     "--only",
-    type=click.Choice(["attacks", "checks"]),
+    type=click.Choice(["attacks", "cost"]),
     help="The attacks, or what the checks cost  [the attacks]",
 )
 @seed_option
@@ -54,7 +54,7 @@ def main(
 ) -> None:
     """Attack databases; exit code 1 if an attack succeeds."""
     folder = results_folder("attack", out, smoke)
-    if only == "checks":
+    if only == "cost":
         _measure(folder, seed, smoke)
         return
     recorder = Recorder("attack", seed, {"minutes": minutes, "entries": entries})
@@ -71,8 +71,8 @@ def _measure(folder: Path, seed: int, smoke: bool) -> None:
     entries, rounds = (2000, 1) if smoke else (99_000, 15)
     recorder = Recorder("attack", seed, {"entries": entries, "rounds": rounds})
     with tempfile.TemporaryDirectory() as name:
-        rows = measure_checks(Path(name), entries, rounds, seed)
-    recorder.write(folder / "checks.json", {"rows": rows})
+        rows = measure_cost(Path(name), entries, rounds, seed)
+    recorder.write(folder / "cost.json", {"rows": rows})
 
 
 def _make_attacks(folder: Path, entries: int, seed: int, *, few: bool) -> dict[str, Attack]:

@@ -1,6 +1,6 @@
 """What the checks of blocks cost: the time of searches at each level of `Database.open(check=)`.
 
-Run by `make attack ARGS="--only checks"`, alone on the machine.
+Run by `make attack ARGS="--only cost"`, alone on the machine.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ K = 10
 QUERIES = 300
 
 
-def measure_checks(folder: Path, entries: int, rounds: int, seed: int) -> list[dict[str, Any]]:
+def measure_cost(folder: Path, entries: int, rounds: int, seed: int) -> list[dict[str, Any]]:
     """Seconds per query of each level, of single queries and of a batch, on one thread.
 
     Databases that were opened at each level take turns, and the least of all rounds counts. The
