@@ -17,7 +17,6 @@ OUTCOMES = {
     "refused": "refused with an error",
     "answered": "answered from forged data",
 }
-BAD = ("wrong", "crashed")
 
 
 @table("attack", "attack/results/reliability.json")
@@ -41,8 +40,8 @@ def render_attacks(file: Path) -> Rows:
             )
         if counts["not available"]:
             outcomes.append("not available on this machine")
-        wrong, crashed = (f"{counts[word]:,}" for word in BAD)
-        rows.append([kind, f"{tried:,}{of_all}", "; ".join(outcomes), wrong, crashed])
+        wrong, ended = counts["wrong"], counts["crashed"] + counts["ended"]
+        rows.append([kind, f"{tried:,}{of_all}", "; ".join(outcomes), f"{wrong:,}", f"{ended:,}"])
     return Rows(["attack", "times", "outcome", "silently wrong", "process ended"], rows)
 
 
