@@ -129,16 +129,14 @@ def make_payload_victim(path: Path, entries: int, seed: int) -> Victim:
     """A database with string keys and payload columns, some of whose values are missing."""
     rows = _vectors(entries, seed, hierarchical=False)
     keys = [f"photo {i}" for i in range(entries)]
-    payload = {
-        "year": [None if i % 7 == 0 else 2000 + i % 5 for i in range(entries)],
-        "place": [f"place {i % 4}" for i in range(entries)],
-    }
+    years = [None if i % 7 == 0 else 2000 + i % 5 for i in range(entries)]
+    payload = {"year": years, "place": [f"place {i % 4}" for i in range(entries)]}
     hiernorm.Database.create(path, DIM, string_keys=True).close()
     with hiernorm.Database.open(path) as db:
         db.add(rows[:entries], keys, payload=payload)
         ids = np.array([int(db.payload([key])["id"][0].as_py()) for key in keys], np.int64)
         columns = db.payload().to_pydict()
-    year = np.array([value == 2003 for value in payload["year"]])
+    year = np.array([value == 2003 for value in years])
 
     def look() -> tuple[Any, list[tuple[Any, Any]]]:
         with hiernorm.Database.open(path) as db:

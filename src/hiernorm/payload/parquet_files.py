@@ -35,12 +35,12 @@ def open_parquet(path: Path, extra: str) -> Iterator[Any]:
 def mean_row_bytes(file: Any, name: str) -> int:
     """Bytes of a row of the column ``name`` of lists of numbers, in memory, on average."""
     about = file.metadata
-    values = 0
+    values, rows = 0, int(about.num_rows)
     for group in range(about.num_row_groups):
         columns = about.row_group(group)
         for number in range(columns.num_columns):
             leaf = columns.column(number)
             if leaf.path_in_schema.split(".")[0] == name:
-                values += leaf.num_values
-    size = max(1, file.schema_arrow.field(name).type.value_type.bit_width // 8)
-    return -(-values * size // max(1, about.num_rows))
+                values += int(leaf.num_values)
+    size = max(1, int(file.schema_arrow.field(name).type.value_type.bit_width) // 8)
+    return -(-values * size // max(1, rows))
