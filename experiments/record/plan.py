@@ -95,6 +95,12 @@ PLAN: tuple[Step, ...] = (
     ),
     Step("roofs", "roofs", results=("roofs.json",), minutes=4),
     Step(
+        "queries",
+        "queries",
+        results=("calls.json", "groups.json", "cells.json", "hits.json", "threads.json"),
+        minutes=5,
+    ),
+    Step(
         "speed",
         "speed",
         "--only K16-a1/8 --only K8-a1/32-n500000 --only plain --only build- --graphs {work}/graphs",
