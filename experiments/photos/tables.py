@@ -13,6 +13,9 @@ METHODS = {
     "hardnet": "`hardnet`",
     "hn16": "`hn16`",
     "hn8": "`hn8`",
+    "hardnet ratio 0.9": "`hardnet`, ratio 0.9",
+    "hn16 ratio 0.9": "`hn16`, ratio 0.9",
+    "hn8 ratio 0.9": "`hn8`, ratio 0.9",
     "sift cross-check": "SIFT, cross-check",
     "sift ratio 0.8": "SIFT, ratio 0.8",
 }
@@ -41,6 +44,34 @@ def render_pairs(file: Path) -> Rows:
         cells = [f"{row['success_rate']:.0%}, {row['correct_inliers']:.0f}" for row in of]
         rows.append([f"{label} ({of[0]['pairs']})", *cells])
     return Rows(["pairs", *METHODS.values()], rows)
+
+
+@table("evidence", "photos/results/evidence.json")
+def render_evidence(file: Path) -> Rows:
+    """Verdicts on pairs of photos of one place and of two."""
+    summary = read_record(file).result["summary"]
+    rows = [
+        [
+            label,
+            f"{of['pairs']}",
+            f"{of['convincing']}",
+            f"{of['convincing_by_a_quarter']}",
+            f"{of['inliers_median']:.0f}, {of['inliers_most']}",
+            f"{of['most_of_what_was_needed']:.2f}",
+        ]
+        for label, of in (("same place", summary["same"]), ("two places", summary["foreign"]))
+    ]
+    return Rows(
+        [
+            "photos of",
+            "pairs",
+            "verdict: match",
+            "by the former rule",
+            "inliers: median, most",
+            "most inliers / needed",
+        ],
+        rows,
+    )
 
 
 @table("places", "photos/results/places.json")

@@ -35,17 +35,19 @@ namespace {
 constexpr std::size_t kTilesLogged = 4;
 static_assert(kRangeEntries % (kTilesLogged * kTileEntries) == 0);
 
+constexpr std::size_t kQueriesKept = 128;  // with their buffers, for the next group
+
 // One query and the steps that it takes.
 class CascadeQuery {
    public:
     void begin(const Store& store, const Kernels& kernels, const SearchRequest& request,
-               const float* row, Answer& answer) {
-        query_.prepare(store, kernels, request, row, answer);
+               const float* row, Answer& answer, Workspace& workspace) {
+        query_.prepare(store, kernels, request, row, answer, workspace);
         seeding_.begin();
         refinement_.begin();
         uses_cells_ = request.use_cells && store.cells().grouped_entries() != 0;
         if (!uses_cells_) return;
-        cells_.begin(store, kernels, query_.view());
+        cells_.begin(store, kernels, query_.view(), workspace);
         if (query_.missing() != 0) seeding_.seed_from_cells(query_, cells_);
     }
 
@@ -86,7 +88,8 @@ class Cascade {
         if (queries_.size() < answers.size()) queries_.resize(answers.size());
         const std::span queries(queries_.data(), answers.size());
         for (std::size_t i = 0; i < queries.size(); ++i) {
-            queries[i].begin(store, kernels, request, rows + i * store.dim(), answers[i]);
+            queries[i].begin(store, kernels, request, rows + i * store.dim(), answers[i],
+                             workspace_);
         }
         const std::size_t stride = (queries.size() == 1 ? kTilesLogged : 1) * kTileEntries;
         for (std::size_t c = 0; c < store.chunks(); ++c) {
@@ -105,9 +108,10 @@ class Cascade {
         for (CascadeQuery& query : queries) query.settle();
     }
 
-    // Large buffers are not kept from one call to the next.
+    // What only a very large group needs is not kept.
     void shrink() {
-        if (queries_.size() > 1) std::vector<CascadeQuery>().swap(queries_);
+        if (queries_.size() > kQueriesKept) queries_.resize(kQueriesKept);
+        if (log_.capacity() > kQueriesKept * kTileEntries) log_ = {};
     }
 
    private:
@@ -132,7 +136,7 @@ class Cascade {
                             .position = static_cast<std::uint32_t>(c * kChunkEntries + first)};
             for (CascadeQuery& query : queries) {
                 const std::size_t room = used + tile.entries + kBlockEntries;
-                if (log_.size() < room) log_.resize(room + queries.size() * kTileEntries);
+                log_.grow_geometrically(room);
                 const std::size_t added = query.seed_or_scan(tile, log_.data() + used);
                 if (added != 0) logged_.push_back({&query, tile, used, added});
                 used += added;
@@ -140,8 +144,9 @@ class Cascade {
         }
     }
 
+    Workspace workspace_;
     std::vector<CascadeQuery> queries_;
-    std::vector<Candidate> log_;
+    Buffer<Candidate> log_;
     std::vector<Logged> logged_;
 };
 
@@ -149,9 +154,9 @@ class Cascade {
 
 void search_cascade(const Store& store, const Kernels& kernels, const SearchRequest& request,
                     const float* queries, std::span<Answer> answers) {
-    thread_local Cascade cascade;  // its buffers serve the next call
-    cascade.search(store, kernels, request, queries, answers);
-    cascade.shrink();
+    Kept<Cascade> cascade;
+    cascade->search(store, kernels, request, queries, answers);
+    cascade->shrink();
 }
 
 }  // namespace hiernorm

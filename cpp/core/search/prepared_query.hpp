@@ -12,6 +12,7 @@
 #include "encode/query_view.hpp"
 #include "kernels/prefetch.hpp"
 #include "search/request.hpp"
+#include "search/workspace.hpp"
 #include "store/store.hpp"
 
 namespace hiernorm {
@@ -31,13 +32,14 @@ struct Tile {
 class PreparedQuery {
    public:
     void prepare(const Store& store, const Kernels& kernels, const SearchRequest& request,
-                 const float* row, Answer& answer) {
+                 const float* row, Answer& answer, Workspace& workspace) {
         store_ = &store;
         kernels_ = &kernels;
         soft_ = request.soft;
         beta_ = request.beta;
         mask_ = request.mask;
         answer_ = &answer;
+        workspace_ = &workspace;
         exact_.prepare(kernels, encoding().metric, row, store.dim());
         view_.prepare(kernels, encoding(), exact_);
         codes_.prepare(kernels, encoding(), view_, store.largest(), soft_);
@@ -49,6 +51,7 @@ class PreparedQuery {
     const Kernels& kernels() const { return *kernels_; }
     const Mask& mask() const { return mask_; }
     bool soft() const { return soft_; }
+    Workspace& workspace() const { return *workspace_; }
     const ExactQuery& exact() const { return exact_; }
     const QueryView& view() const { return view_; }
     const CodedQuery& codes() const { return codes_; }
@@ -103,6 +106,7 @@ class PreparedQuery {
     double beta_ = 0.0;
     Mask mask_;
     Answer* answer_ = nullptr;
+    Workspace* workspace_ = nullptr;
     CodedQuery codes_;
     QueryView view_;
     ExactQuery exact_;
