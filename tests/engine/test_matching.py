@@ -253,9 +253,7 @@ def test_one_pass_over_all_pairs_has_the_bits_of_the_reference(metric, isa):
 @pytest.mark.parametrize("metric", ["ip", "l2"])
 def test_one_pass_is_exact_at_any_scale(metric, scale):
     rng = np.random.default_rng(4)
-    a, b = (
-        (rng.uniform(-1, 1, (count, 20)) * scale).astype(np.float32) for count in (40, 50)
-    )
+    a, b = ((rng.uniform(-1, 1, (count, 20)) * scale).astype(np.float32) for count in (40, 50))
     there, back = nearest_rows(a, b, 2, metric, both=True)
     for found, queries, rows in ((there, a, b), (back, b, a)):
         ids, scores = expected_hits(queries, rows, 2, metric)
