@@ -152,6 +152,16 @@ def test_a_budget_leaves_out_what_does_not_fit(folders: Folders):
     assert said == ["filters: left out, 3 minutes do not fit into the budget"]
 
 
+def test_what_prepares_others_runs_if_they_are_open_or_if_it_is_chosen_alone(tmp_path: Path):
+    folders = Folders(tmp_path, tmp_path, tmp_path)
+    record = Record(choose(("descriptors",)), folders, CALM, print)
+    assert [step.name for step in record.left()] == ["features-hn16", "descriptors"]
+    record.log.note(record.steps[1], entry())
+    assert record.left() == []
+    alone = Record(choose(("features-hn16",)), folders, CALM, print)
+    assert [step.name for step in alone.left()] == ["features-hn16"]
+
+
 def test_steps_that_need_data_say_so(folders: Folders):
     said: list[str] = []
     Record(choose(("descriptors",)), folders, CALM, said.append).show()
