@@ -24,7 +24,7 @@ SOURCES := pyproject.toml CMakeLists.txt \
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-STUDIES := reconstruction growth plain filters photos places text shards quality scale match synthetic \
+STUDIES := queries reconstruction growth plain filters photos places text shards quality scale match synthetic \
     descriptors public attention roofs
 .PHONY: help demo test test-core test-cpp test-long test-ray fuzz attack checks bench reproduce tables record \
     $(STUDIES:%=study-%) sanitize emulate lint audit sbom constraints docs clean
@@ -64,6 +64,9 @@ bench: $(STAMPS)/package $(STAMPS)/extra-bench ## Measure against other librarie
 
 reproduce: $(STAMPS)/package $(STAMPS)/extra-reproduce ## The paper, re-run (ARGS=--smoke: minutes; ARGS=--list)
 	@$(BIN)/python -m experiments.reproduce $(ARGS)
+
+study-queries: $(STAMPS)/package $(STAMPS)/extra-bench ## What a query costs: alone, in groups, by threads
+	@$(BIN)/python -m experiments.queries $(ARGS)
 
 study-growth: $(STAMPS)/package $(STAMPS)/extra-reproduce ## Growth with N (ARGS="--features X.npy --queries Q.npy")
 	@$(BIN)/python -m experiments.growth $(ARGS)
