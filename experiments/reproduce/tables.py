@@ -38,7 +38,8 @@ def render_recipes(report: Path) -> Rows:
     made = [Findings(report.parent.parent / name) for name in ("turned", "tuned", "liberty")]
     head = ["K", "alpha", "paper", "times its baseline", "turned", "times", "fine-tuned", "times"]
     rows = []
-    for what in ("plain", *ALL_POINTS):
+    whats: list[str | Point] = ["plain", *ALL_POINTS]
+    for what in whats:
         cells = ["plain", ""] if isinstance(what, str) else [str(what[0]), fraction(what[1])]
         theirs = [paper_fpr95(what, scene) for scene in SCENES]
         plain = [paper_fpr95("plain", scene) for scene in SCENES]

@@ -51,8 +51,9 @@ class HeadActivations:
     ) -> _CachedActivations:
         """Return the activations of variant ``number``, computed when first asked for."""
         taught = settings.teacher if settings.distill_weight else ()
-        key = (number, settings.data, settings.init, taught, settings.augment, settings.shift)
-        key += (settings.head_layers, settings.head_patches, settings.validation, settings.seed)
+        patches = settings.data, settings.validation, settings.head_patches, settings.seed
+        changes = number, settings.augment, settings.shift
+        key = (*patches, *changes, settings.init, settings.head_layers, taught)
         if not settings.init or key not in self._variants:  # random weights differ from run to run
             found = _compute_activations(network, train_set, settings, objective, number)
             self._variants[key] = found

@@ -168,7 +168,8 @@ class HNHardNet(PatchNetwork, HardNet):
         """Return the modules before the last ``layers`` convolutions, and those from there on."""
         # Groups of three: convolution, normalisation, ReLU; dropout before the last instead.
         first = len(self.features) - 3 * layers
-        return self.features[:first], self.features[first:]
+        modules = list(self.features)
+        return nn.Sequential(*modules[:first]), nn.Sequential(*modules[first:])
 
 
 class HNHyNet(PatchNetwork, HyNet):
@@ -249,9 +250,9 @@ class HNTFeat(PatchNetwork):
 
     def split(self, layers: int) -> tuple[nn.Sequential, nn.Sequential]:
         """Return the modules before the last ``layers`` convolutions, and those from there on."""
-        modules = nn.Sequential(*self.features, *self.classifier, self.head)
+        modules = [*self.features, *self.classifier, self.head]
         first = (len(modules) - 1, len(self.features), 3)[layers - 1]
-        return modules[:first], modules[first:]
+        return nn.Sequential(*modules[:first]), nn.Sequential(*modules[first:])
 
     def complete_weights(self, weights: dict[str, Tensor]) -> dict[str, Tensor]:
         """Add the identity as last layer to weights of other authors, which lack it."""
