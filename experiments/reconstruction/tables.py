@@ -72,9 +72,22 @@ def memory_rows(runs: Runs) -> Rows:
     return Rows([*head, "matches"], rows)
 
 
+def grouped_rows(runs: Runs) -> Rows:
+    """Processor milliseconds of one photo against all others, separately and at once."""
+    rows = []
+    for run in runs:
+        times = [run[name]["processor_seconds"] for name in ("separate", "joined")]
+        start = [run["scene"], f"{run['features']:,}", str(run["photos"] - 1)]
+        shown = [f"{1e3 * value:,.0f}" for value in times]
+        rows.append([*start, *shown, f"{times[1] / times[0]:.2f}"])
+    head = ["scene", "features", "other photos", "separate passes, ms", "one pass at the least, ms"]
+    return Rows([*head, "ratio"], rows)
+
+
 ROWS: dict[str, Callable[[Runs], Rows]] = {
     "matches": match_rows,
     "models": model_rows,
     "times": time_rows,
+    "grouped": grouped_rows,
     "memory": memory_rows,
 }
