@@ -95,6 +95,12 @@ PLAN: tuple[Step, ...] = (
     ),
     Step("roofs", "roofs", results=("roofs.json",), minutes=4),
     Step(
+        "queries",
+        "queries",
+        results=("calls.json", "groups.json", "cells.json", "hits.json", "threads.json"),
+        minutes=5,
+    ),
+    Step(
         "speed",
         "speed",
         "--only K16-a1/8 --only K8-a1/32-n500000 --only plain --only build- --graphs {work}/graphs",
@@ -181,6 +187,15 @@ PLAN: tuple[Step, ...] = (
         minutes=12,
         needs=("data",),
     ),
+    Step(
+        "evidence",
+        "photos.evidence",
+        "--photos {data}/photos",
+        ("evidence.json",),
+        minutes=8,
+        needs=("data",),
+        timing=False,
+    ),
     Step("shards", "shards", results=("shards.json",), minutes=6, alone=False),
     Step("scale", "scale", "--entries 10000000", ("scale.json",), minutes=14),
     Step("match", "match", "--limit 240", ("match.json",), minutes=20),
@@ -194,6 +209,7 @@ PLAN: tuple[Step, ...] = (
     ),
     Step("synthetic", "synthetic", results=("synthetic.json",), minutes=12, timing=False),
     Step("attack", "attack", results=("reliability.json",), minutes=21, timing=False),
+    Step("check-cost", "attack", "--only cost", ("cost.json",), minutes=3),
     Step("checks", "checks", results=("checks.json",), minutes=40, timing=False),
     Step(
         "reconstruction",

@@ -296,6 +296,51 @@ struct Avx2Isa {
     static FloatLanes multiply_floats(FloatLanes a, FloatLanes b) {
         return {_mm256_mul_ps(a.low_f32x8, b.low_f32x8), _mm256_mul_ps(a.high_f32x8, b.high_f32x8)};
     }
+    static constexpr std::size_t kPanelLanes = 1;
+    static constexpr std::size_t kPanelSums = 6;
+    static FloatLanes splat_floats(float value) {
+        return {_mm256_set1_ps(value), _mm256_set1_ps(value)};
+    }
+    static void store_floats(float* out, FloatLanes lanes) {
+        _mm256_storeu_ps(out, lanes.low_f32x8);
+        _mm256_storeu_ps(out + 8, lanes.high_f32x8);
+    }
+    static std::uint32_t not_below(FloatLanes a, FloatLanes b) {
+        const auto mask = [](__m256 x_f32x8, __m256 y_f32x8) {
+            return static_cast<std::uint32_t>(
+                _mm256_movemask_ps(_mm256_cmp_ps(x_f32x8, y_f32x8, _CMP_GE_OQ)));
+        };
+        return mask(a.low_f32x8, b.low_f32x8) | mask(a.high_f32x8, b.high_f32x8) << 8;
+    }
+    // Four blocks of 8 x 8.
+    static void transpose_floats(const float* from, std::size_t from_stride, float* to,
+                                 std::size_t to_stride) {
+        for (std::size_t r = 0; r < kLanes; r += 8) {
+            for (std::size_t j = 0; j < kLanes; j += 8) {
+                const float* block = from + r * from_stride + j;
+                __m256 pairs[8], fours[8];
+                repeat<4>([&](auto i) {
+                    const __m256 a_f32x8 = _mm256_loadu_ps(block + 2 * i * from_stride);
+                    const __m256 b_f32x8 = _mm256_loadu_ps(block + (2 * i + 1) * from_stride);
+                    pairs[2 * i] = _mm256_unpacklo_ps(a_f32x8, b_f32x8);
+                    pairs[2 * i + 1] = _mm256_unpackhi_ps(a_f32x8, b_f32x8);
+                });
+                repeat<4>([&](auto i) {
+                    const __m256 a_f32x8 = pairs[4 * (i / 2) + i % 2];
+                    const __m256 b_f32x8 = pairs[4 * (i / 2) + i % 2 + 2];
+                    fours[4 * (i / 2) + 2 * (i % 2)] = _mm256_shuffle_ps(a_f32x8, b_f32x8, 0x44);
+                    fours[4 * (i / 2) + 2 * (i % 2) + 1] =
+                        _mm256_shuffle_ps(a_f32x8, b_f32x8, 0xee);
+                });
+                repeat<4>([&](auto i) {
+                    _mm256_storeu_ps(to + (j + i) * to_stride + r,
+                                     _mm256_permute2f128_ps(fours[i], fours[i + 4], 0x20));
+                    _mm256_storeu_ps(to + (j + i + 4) * to_stride + r,
+                                     _mm256_permute2f128_ps(fours[i], fours[i + 4], 0x31));
+                });
+            }
+        }
+    }
     // Every step halves the lanes of two registers into one.
     static void fold_floats(const FloatLanes* sums, float* folded) {
         __m256 eights[4], fours[2];

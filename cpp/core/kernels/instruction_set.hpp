@@ -72,6 +72,7 @@ concept SumsInLanes =
     };
 
 // `FloatLanes` are the same 16 lanes in float32; `kFloatSums` of them (16 or 4) are folded at once.
+// Tiles of a panel are `kPanelLanes` wide and hold `kPanelSums` sums.
 template <class Isa>
 concept SumsFloats = requires(typename Isa::FloatLanes lanes, const typename Isa::FloatLanes* sums,
                               const float* values, float* folded) {
@@ -82,6 +83,14 @@ concept SumsFloats = requires(typename Isa::FloatLanes lanes, const typename Isa
     { Isa::subtract_floats(lanes, lanes) } -> std::same_as<typename Isa::FloatLanes>;
     { Isa::multiply_floats(lanes, lanes) } -> std::same_as<typename Isa::FloatLanes>;
     { Isa::fold_floats(sums, folded) } -> std::same_as<void>;
+    { Isa::kPanelLanes } -> std::convertible_to<std::size_t>;
+    { Isa::kPanelSums } -> std::convertible_to<std::size_t>;
+    { Isa::splat_floats(float{}) } -> std::same_as<typename Isa::FloatLanes>;
+    { Isa::store_floats(folded, lanes) } -> std::same_as<void>;
+    // A bit per lane of the first that is at least that of the second.
+    { Isa::not_below(lanes, lanes) } -> std::same_as<std::uint32_t>;
+    // 16 values of 16 rows.
+    { Isa::transpose_floats(values, std::size_t{}, folded, std::size_t{}) } -> std::same_as<void>;
 };
 
 template <class Isa>

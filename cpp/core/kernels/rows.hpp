@@ -43,28 +43,35 @@ void score_row_block(const float* rows, std::size_t dim, const float* queries,
     static_assert(Rows * Queries <= Isa::kFloatSums);
     Lanes sums[Isa::kFloatSums];
     repeat<Isa::kFloatSums>([&](auto i) { sums[i] = Isa::zero_floats(); });
-    float rest[Rows * kLanes];
-    for (std::size_t j = 0; j < dim; j += kLanes) {
-        const float* from = rows + j;
-        std::size_t from_stride = dim;
-        if (j + kLanes > dim) {
-            std::memset(rest, 0, sizeof rest);
-            for (std::size_t r = 0; r < Rows; ++r) {
-                std::memcpy(rest + r * kLanes, from + r * dim, (dim - j) * sizeof(float));
+    // A single query is bound by memory: rows are read a few at a time, nearly in the order of
+    // their addresses, which the processor then reads ahead.
+    constexpr std::size_t kTogether = Queries == 1 && Rows % 4 == 0 ? 4 : Rows;
+    float rest[kTogether * kLanes];
+    repeat<Rows / kTogether>([&](auto group) {
+        constexpr std::size_t kFirst = group * kTogether;
+        for (std::size_t j = 0; j < dim; j += kLanes) {
+            const float* from = rows + kFirst * dim + j;
+            std::size_t from_stride = dim;
+            if (j + kLanes > dim) {
+                std::memset(rest, 0, sizeof rest);
+                for (std::size_t r = 0; r < kTogether; ++r) {
+                    std::memcpy(rest + r * kLanes, from + r * dim, (dim - j) * sizeof(float));
+                }
+                from = rest;
+                from_stride = kLanes;
             }
-            from = rest;
-            from_stride = kLanes;
-        }
-        Lanes query[Queries];
-        repeat<Queries>(
-            [&](auto q) { query[q] = Isa::load_floats(queries + q * query_stride + j); });
-        repeat<Rows>([&](auto r) {
-            const Lanes row = Isa::load_floats(from + r * from_stride);
-            repeat<Queries>([&](auto q) {
-                sums[q * Rows + r] = Step::template add<Isa>(sums[q * Rows + r], query[q], row);
+            Lanes query[Queries];
+            repeat<Queries>(
+                [&](auto q) { query[q] = Isa::load_floats(queries + q * query_stride + j); });
+            repeat<kTogether>([&](auto r) {
+                const Lanes row = Isa::load_floats(from + r * from_stride);
+                repeat<Queries>([&](auto q) {
+                    constexpr std::size_t kSum = q * Rows + kFirst + r;
+                    sums[kSum] = Step::template add<Isa>(sums[kSum], query[q], row);
+                });
             });
-        });
-    }
+        }
+    });
     float folded[Isa::kFloatSums];
     Isa::fold_floats(sums, folded);
     for (std::size_t q = 0; q < Queries; ++q) {
@@ -150,6 +157,31 @@ struct PortableFloats {
     static FloatLanes multiply_floats(FloatLanes a, const FloatLanes& b) {
         for (std::size_t l = 0; l < kLanes; ++l) a.f32x16[l] *= b.f32x16[l];
         return a;
+    }
+    static constexpr std::size_t kPanelLanes = 1;
+    static constexpr std::size_t kPanelSums = 2;
+    static FloatLanes splat_floats(float value) {
+        FloatLanes lanes;
+        for (std::size_t l = 0; l < kLanes; ++l) lanes.f32x16[l] = value;
+        return lanes;
+    }
+    static void store_floats(float* out, const FloatLanes& lanes) {
+        std::memcpy(out, lanes.f32x16, sizeof lanes.f32x16);
+    }
+    static std::uint32_t not_below(const FloatLanes& a, const FloatLanes& b) {
+        std::uint32_t mask = 0;
+        for (std::size_t l = 0; l < kLanes; ++l) {
+            mask |= (a.f32x16[l] >= b.f32x16[l] ? 1u : 0u) << l;
+        }
+        return mask;
+    }
+    static void transpose_floats(const float* from, std::size_t from_stride, float* to,
+                                 std::size_t to_stride) {
+        for (std::size_t j = 0; j < kLanes; ++j) {
+            for (std::size_t r = 0; r < kLanes; ++r) {
+                to[j * to_stride + r] = from[r * from_stride + j];
+            }
+        }
     }
     static void fold_floats(const FloatLanes* sums, float* folded) {
         for (std::size_t i = 0; i < kFloatSums; ++i) {
