@@ -209,6 +209,7 @@ PLAN: tuple[Step, ...] = (
     ),
     Step("synthetic", "synthetic", results=("synthetic.json",), minutes=12, timing=False),
     Step("attack", "attack", results=("reliability.json",), minutes=21, timing=False),
+    Step("check-cost", "attack", "--only cost", ("cost.json",), minutes=3),
     Step("checks", "checks", results=("checks.json",), minutes=40, timing=False),
     Step(
         "reconstruction",
