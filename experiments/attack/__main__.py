@@ -34,7 +34,7 @@ from experiments.harness.records import Recorder
 
 Attack = Callable[[float], Any]
 FLIPS, CUTS = "bytes changed", "files cut"
-HEAVY = 6.0
+HEAVY = 3.0
 """Share of the time of an attack that changes every byte, to that of another one."""
 
 

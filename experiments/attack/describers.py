@@ -33,7 +33,7 @@ def two_describers(folder: Path, seed: int, deadline: float) -> Counter[str]:
         _draw_photos(folder / name, seed + ord(name))
     _describe(folder / "alone.hn", [folder / "a", folder / "b"]).wait()
     right = _contents(folder / "alone.hn")
-    while time.monotonic() < deadline:
+    while not found or time.monotonic() < deadline:
         both = [_describe(folder / "both.hn", [folder / name]) for name in ("a", "b")]
         codes = [process.wait(timeout=600) for process in both]
         whole = codes == [0, 0] and _contents(folder / "both.hn") == right

@@ -21,6 +21,8 @@ from hiernorm import _files
 CALLS = ("open", "pwrite", "fsync", "replace", "unlink")
 ERRORS = (errno.EIO, errno.ENOSPC, errno.EDQUOT)
 DIM = 8
+LEAST = 20
+"""Calls that fail however little time there is."""
 
 FILL_DISK = """
 import sys
@@ -95,9 +97,9 @@ def fail_calls(folder: Path, seed: int, deadline: float) -> Counter[str]:
         db.delete(range(0, 40, 3))
         before = {int(i): rows[i] for i in db.ids}
     after = before | {int(i): rows[i] for i in range(40, 90)}
-    places = [(kind, n, error) for error in ERRORS for kind in CALLS for n in range(1, 12)]
+    places = [(kind, n, error) for error in ERRORS for n in range(1, 12) for kind in CALLS]
     for kind, number, error in places:
-        if time.monotonic() >= deadline:
+        if time.monotonic() >= deadline and found.total() >= LEAST:
             break
         path = folder / "db"
         shutil.copytree(folder / "before", path)

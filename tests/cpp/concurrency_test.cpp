@@ -172,10 +172,11 @@ TEST(one_query_by_several_threads_has_the_answer_of_one_thread) {
             CHECK(same_bits(stats.skipped_bound, second.skipped_bound));
         }
     }
-    SearchRequest range;
+    SearchRequest best, range;
+    best.k = 50;
     range.range = true;
     Answers all;
-    index->search(SearchRequest{.k = 50}, asked.queries.data(), 1, 1, 0, all);
+    index->search(best, asked.queries.data(), 1, 1, 0, all);
     range.threshold = all[0].results.sorted().back().score;
     Answers expected, answers;
     index->search(range, asked.queries.data(), 1, 1, 0, expected);
