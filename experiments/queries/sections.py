@@ -82,7 +82,7 @@ def measure_groups(scale: Scale) -> Rows:
 
         for group in scale.groups:
             parts = _parts(queries, group)
-            ways = {"one_by_one": one_by_one, "together": together}
+            ways: dict[str, Search] = {"one_by_one": one_by_one, "together": together}
             times = _take_turns(ways, parts, scale.rounds)
             rows.append({"entries": entries, "group": group, **times})
     return rows

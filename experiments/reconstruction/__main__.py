@@ -94,7 +94,8 @@ def main(
         raise click.UsageError(
             "--photos is needed: a folder with a folder of photos for each scene"
         )
-    threads, keypoints = (1, 2), keypoints or KEYPOINTS
+    threads: tuple[int, ...] = (1, 2)
+    keypoints = keypoints or KEYPOINTS
     with tempfile.TemporaryDirectory() if work is None else nullcontext(str(work)) as folder:
         root = Path(folder)
         if smoke:

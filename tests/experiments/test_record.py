@@ -53,6 +53,9 @@ def test_every_table_of_a_page_has_a_step_of_the_record():
         "growth/results/graphs.json",
         "models/results/scenes.json",
         "models/results/development.json",
+        "models/results/two-layers/development.json",
+        "models/results/two-layers/scenes.json",
+        "reproduce/results/recipes/tuned/REPORT.md",
         "record/results/record.json",
     }
     assert sources - made - dated == set()
