@@ -139,6 +139,26 @@ struct PortableFloats {
         std::memcpy(lanes.f32x16, values, sizeof lanes.f32x16);
         return lanes;
     }
+    static void store_floats(float* out, const FloatLanes& lanes) {
+        std::memcpy(out, lanes.f32x16, sizeof lanes.f32x16);
+    }
+    static FloatLanes splat_floats(float value) {
+        FloatLanes lanes;
+        for (std::size_t l = 0; l < kLanes; ++l) lanes.f32x16[l] = value;
+        return lanes;
+    }
+    static std::uint32_t floats_below(const FloatLanes& lanes, float cut) {
+        std::uint32_t mask = 0;
+        for (std::size_t l = 0; l < kLanes; ++l) mask |= (lanes.f32x16[l] < cut ? 1u : 0u) << l;
+        return mask;
+    }
+    static FloatLanes maximum_floats_below(FloatLanes a, const FloatLanes& b, float cut) {
+        for (std::size_t l = 0; l < kLanes; ++l) {
+            const bool raises = b.f32x16[l] < cut && b.f32x16[l] > a.f32x16[l];
+            a.f32x16[l] = raises ? b.f32x16[l] : a.f32x16[l];
+        }
+        return a;
+    }
     static FloatLanes add_floats(FloatLanes a, const FloatLanes& b) {
         for (std::size_t l = 0; l < kLanes; ++l) a.f32x16[l] += b.f32x16[l];
         return a;

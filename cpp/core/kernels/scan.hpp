@@ -27,104 +27,181 @@ inline std::size_t append_candidates(const std::int32_t* scores, std::uint32_t m
     return count;
 }
 
-// Appends the entries with score > cut; `block_at(entry)` gives the scores of the block there.
-// Where candidates are frequent, testing each block for one mispredicts too often: such strips
-// append without a test. `out` has room for all entries and one block more. The largest score among
-// the others is only looked for if Track.
-template <InstructionSet Isa, bool Track, class BlockAt>
-std::size_t keep_above(const BlockAt& block_at, std::size_t entries, std::int32_t cut,
-                       std::uint32_t position, Candidate* out, std::int32_t* skipped) {
-    constexpr std::size_t kStripEntries = 8 * kBlockEntries;
-    constexpr std::ptrdiff_t kFrequent = 2;  // candidates in a strip
-    Candidate* const begin = out;
+// What one query has found, and the cut that it asks for.
+struct Found {
+    std::int32_t cut;
+    Candidate* out;  // behind what was found; room for all entries and one block more
+    std::size_t untested = 0;  // blocks before this entry are appended without a test
+};
+
+// Appends, to each of `Queries` lists, the entries with a score above that query's cut;
+// `scorer.score(entry, blocks, scores)` gives the scores of so many blocks from there on, query by
+// query. Where candidates are frequent, testing each block for one mispredicts too often: the next
+// blocks are appended without a test. The largest score among the others is only looked for if
+// Track.
+template <InstructionSet Isa, bool Track, std::size_t Queries, std::size_t Blocks, class Scorer>
+void keep_above(Scorer scorer, std::size_t entries, std::uint32_t position, Found* all,
+                std::int32_t* skipped) {
+    constexpr std::size_t kNear = 4 * kBlockEntries;  // two candidates as close are frequent
+    static_assert(!Track || Queries == 1);
+    using Scores = typename Isa::Scores;
     const std::size_t whole = entries / kBlockEntries * kBlockEntries;
-    typename Isa::Scores best = Isa::splat(kLowest);
-    bool frequent = false;
-    for (std::size_t entry = 0; entry < whole;) {
-        const std::size_t stop = whole - entry < kStripEntries ? whole : entry + kStripEntries;
-        const Candidate* const strip = out;
-        for (; entry < stop; entry += kBlockEntries) {
-            const typename Isa::Scores block = block_at(entry);
-            if (!frequent && !Isa::any_above(block, cut)) {
-                if constexpr (Track) best = Isa::maximum(best, block);
-                continue;
-            }
-            if constexpr (Track) best = Isa::maximum_below(best, block, cut);
-            out += Isa::append(block, cut, position + static_cast<std::uint32_t>(entry), out);
-        }
-        frequent = out - strip >= kFrequent;
+    Scores best = Isa::splat(kLowest);
+    Found found[Queries];
+    std::size_t next_near[Queries];  // a candidate before this entry is close to the last one
+    repeat<Queries>([&](auto q) {
+        found[q] = all[q];
+        next_near[q] = 0;
+    });
+    const auto keep = [&](auto blocks, std::size_t start) {
+        Scores scores[Queries * blocks];
+        scorer.score(start, blocks, scores);
+        repeat<Queries>([&](auto q) {
+            Found& mine = found[q];
+            repeat<blocks>([&](auto b) {
+                const Scores& block = scores[q * blocks + b];
+                const std::size_t entry = start + b * kBlockEntries;
+                if (entry >= mine.untested && !Isa::any_above(block, mine.cut)) {
+                    if constexpr (Track) best = Isa::maximum(best, block);
+                    return;
+                }
+                if constexpr (Track) best = Isa::maximum_below(best, block, mine.cut);
+                const std::size_t count = Isa::append(
+                    block, mine.cut, position + static_cast<std::uint32_t>(entry), mine.out);
+                mine.out += count;
+                const bool close = count > 1 || (count == 1 && entry < next_near[q]);
+                mine.untested = close ? entry + kBlockEntries + kNear : mine.untested;
+                next_near[q] = count != 0 ? entry + kNear : next_near[q];
+            });
+        });
+    };
+    std::size_t entry = 0;
+    for (; entry + Blocks * kBlockEntries <= whole; entry += Blocks * kBlockEntries) {
+        keep(constant<Blocks>, entry);
+    }
+    if constexpr (Blocks > 1) {
+        for (; entry < whole; entry += kBlockEntries) keep(constant<1>, entry);
     }
     std::int32_t largest = Isa::horizontal_maximum(best);
     if (whole < entries) {
-        alignas(64) std::int32_t scores[kBlockEntries];
-        Isa::store(scores, block_at(whole));
-        for (std::size_t i = 0; i < entries - whole; ++i) {
-            if (scores[i] > cut) {
-                *out++ = {position + static_cast<std::uint32_t>(whole + i), scores[i]};
-            } else {
-                largest = larger(largest, scores[i]);
+        Scores last[Queries];
+        scorer.score(whole, constant<1>, last);
+        for (std::size_t q = 0; q < Queries; ++q) {
+            alignas(64) std::int32_t scores[kBlockEntries];
+            Isa::store(scores, last[q]);
+            for (std::size_t i = 0; i < entries - whole; ++i) {
+                if (scores[i] > found[q].cut) {
+                    *found[q].out++ = {position + static_cast<std::uint32_t>(whole + i), scores[i]};
+                } else {
+                    largest = larger(largest, scores[i]);
+                }
             }
         }
     }
     if constexpr (Track) *skipped = larger(*skipped, largest);
-    return static_cast<std::size_t>(out - begin);
+    repeat<Queries>([&](auto q) { all[q] = found[q]; });
 }
 
-template <InstructionSet Isa, class BlockAt>
-std::size_t keep_above(const BlockAt& block_at, std::size_t entries, std::int32_t cut,
+// For one query; returns how many were appended to `out`.
+template <InstructionSet Isa, std::size_t Blocks, class Scorer>
+std::size_t keep_above(const Scorer& scorer, std::size_t entries, std::int32_t cut,
                        std::uint32_t position, Candidate* out, std::int32_t* skipped) {
-    return skipped != nullptr
-               ? keep_above<Isa, true>(block_at, entries, cut, position, out, skipped)
-               : keep_above<Isa, false>(block_at, entries, cut, position, out, nullptr);
+    Found found{cut, out};
+    if (skipped != nullptr) {
+        keep_above<Isa, true, 1, Blocks>(scorer, entries, position, &found, skipped);
+    } else {
+        keep_above<Isa, false, 1, Blocks>(scorer, entries, position, &found, nullptr);
+    }
+    return static_cast<std::size_t>(found.out - out);
 }
+
+// Scores that are known already.
+template <InstructionSet Isa>
+struct KnownScores {
+    template <class Blocks>
+    void score(std::size_t entry, Blocks blocks, typename Isa::Scores* out) const {
+        repeat<blocks>([&](auto b) { out[b] = Isa::load(scores + entry + b * kBlockEntries); });
+    }
+    const std::int32_t* scores;
+};
 
 template <InstructionSet Isa>
 std::size_t sift_i32(const std::int32_t* scores, std::size_t entries, std::int32_t cut,
                      std::uint32_t position, Candidate* out, std::int32_t* skipped) {
-    return keep_above<Isa>([scores](std::size_t entry) { return Isa::load(scores + entry); },
-                           entries, cut, position, out, skipped);
+    return keep_above<Isa, 1>(KnownScores<Isa>{scores}, entries, cut, position, out, skipped);
 }
 
-template <InstructionSet Isa, class Query>
-std::int32_t score_blocks(const Query& query, const std::uint8_t* blocks, std::size_t entries,
-                          std::size_t block_bytes, std::int32_t* scores) {
-    typename Isa::Scores best = Isa::splat(kLowest);
-    std::size_t entry = 0;
-    for (; entry + kBlockEntries <= entries; entry += kBlockEntries) {
-        const typename Isa::Scores block = query.score(blocks);
-        Isa::store(scores + entry, block);
-        best = Isa::maximum(best, block);
-        blocks += block_bytes;
+// A query of few groups: all of them stay in registers.
+template <InstructionSet Isa, std::size_t Groups>
+struct ShortQuery {
+    static constexpr std::size_t kBlocks = 1;
+    explicit ShortQuery(const ScanQuery& query) : fixed(query) {}
+    template <class Blocks>
+    void score(const std::uint8_t* blocks, Blocks count, typename Isa::Scores* out) const {
+        repeat<count>(
+            [&](auto b) { out[b] = fixed.score(blocks + b * (Groups * kLineBytes)); });
     }
-    std::int32_t largest = Isa::horizontal_maximum(best);
-    if (entry < entries) Isa::store(scores + entry, query.score(blocks));
-    for (; entry < entries; ++entry) largest = larger(largest, scores[entry]);
-    return largest;
-}
+    typename Isa::Scores score(const std::uint8_t* block) const { return fixed.score(block); }
+    typename Isa::template FixedQuery<Groups> fixed;
+};
 
-// Calls `use(query)` with the query's registers laid out for its number of groups: fixed sizes up
-// to kBurstGroups keep them in registers, longer ones loop over bursts.
+// Any other: several blocks share the loads of its groups.
+template <InstructionSet Isa>
+struct LongQuery {
+    static constexpr std::size_t kBlocks = Isa::kLongBlocks;
+    explicit LongQuery(const ScanQuery& q) : query(q) {}
+    template <class Blocks>
+    void score(const std::uint8_t* blocks, Blocks count, typename Isa::Scores* out) const {
+        Isa::template score_panel<1, count>(&query, blocks, out);
+    }
+    typename Isa::Scores score(const std::uint8_t* block) const {
+        typename Isa::Scores scores[1];
+        score(block, constant<1>, scores);
+        return scores[0];
+    }
+    const ScanQuery& query;
+};
+
+// Calls `use(query)` with the query's registers laid out for its number of groups.
 template <InstructionSet Isa, class Use>
 auto with_query(const ScanQuery& query, Use use) {
     switch (query.groups) {
-        case 1: return use(typename Isa::template FixedQuery<1>(query));
-        case 2: return use(typename Isa::template FixedQuery<2>(query));
-        case 3: return use(typename Isa::template FixedQuery<3>(query));
-        case 4: return use(typename Isa::template FixedQuery<4>(query));
-        case 5: return use(typename Isa::template FixedQuery<5>(query));
-        case 6: return use(typename Isa::template FixedQuery<6>(query));
-        case 7: return use(typename Isa::template FixedQuery<7>(query));
-        case 8: return use(typename Isa::template FixedQuery<8>(query));
-        default: return use(typename Isa::LongQuery(query));
+        case 1: return use(ShortQuery<Isa, 1>(query));
+        case 2: return use(ShortQuery<Isa, 2>(query));
+        case 3: return use(ShortQuery<Isa, 3>(query));
+        case 4: return use(ShortQuery<Isa, 4>(query));
+        case 5: return use(ShortQuery<Isa, 5>(query));
+        case 6: return use(ShortQuery<Isa, 6>(query));
+        case 7: return use(ShortQuery<Isa, 7>(query));
+        case 8: return use(ShortQuery<Isa, 8>(query));
+        default: return use(LongQuery<Isa>(query));
     }
 }
 
 template <InstructionSet Isa>
 std::int32_t score_u8i8(const std::uint8_t* blocks, std::size_t entries, const ScanQuery& query,
                         std::int32_t* scores) {
-    const std::size_t block_bytes = query.groups * kGroupSlots * kBlockEntries;
-    return with_query<Isa>(query, [&](const auto& fixed) {
-        return score_blocks<Isa>(fixed, blocks, entries, block_bytes, scores);
+    const std::size_t block_bytes = query.groups * kLineBytes;
+    return with_query<Isa>(query, [&](const auto& laid_out) {
+        constexpr auto kBlocks = constant<std::remove_cvref_t<decltype(laid_out)>::kBlocks>;
+        typename Isa::Scores best = Isa::splat(kLowest);
+        std::size_t entry = 0;
+        const auto score_blocks = [&](auto count) {
+            typename Isa::Scores found[count];
+            laid_out.score(blocks, count, found);
+            repeat<count>([&](auto b) {
+                Isa::store(scores + entry + b * kBlockEntries, found[b]);
+                best = Isa::maximum(best, found[b]);
+            });
+            blocks += count * block_bytes;
+            entry += count * kBlockEntries;
+        };
+        while (entry + kBlocks * kBlockEntries <= entries) score_blocks(kBlocks);
+        while (entry + kBlockEntries <= entries) score_blocks(constant<1>);
+        std::int32_t largest = Isa::horizontal_maximum(best);
+        if (entry < entries) Isa::store(scores + entry, laid_out.score(blocks));
+        for (; entry < entries; ++entry) largest = larger(largest, scores[entry]);
+        return largest;
     });
 }
 
@@ -136,21 +213,70 @@ inline void prefetch_rows(const std::uint8_t* rows, std::uint32_t position,
     }
 }
 
+// The scores of consecutive blocks, fetched ahead.
+template <InstructionSet Isa, class Query>
+struct BlockScores {
+    template <class Blocks>
+    void score(std::size_t entry, Blocks count, typename Isa::Scores* out) const {
+        const std::uint8_t* from = blocks + entry * slots;
+        for (std::size_t b = 0; b < count; ++b) {
+            prefetch(from + kScanAhead + b * kBlockEntries * slots);
+        }
+        query.score(from, count, out);
+    }
+    Query query;  // a copy: what is written to a list cannot change it
+    const std::uint8_t* blocks;
+    std::size_t slots;
+};
+
 template <InstructionSet Isa>
 std::size_t scan_u8i8(const std::uint8_t* blocks, std::size_t entries, const ScanQuery& query,
                       std::int32_t cut, std::uint32_t position, const std::uint8_t* nearby,
                       Candidate* out, std::int32_t* skipped) {
-    const std::size_t slots = query.groups * kGroupSlots;
-    const std::size_t count = with_query<Isa>(query, [&](const auto& fixed) {
-        const auto block_at = [&fixed, blocks, slots](std::size_t entry) {
-            const std::uint8_t* block = blocks + entry * slots;
-            prefetch(block + kScanAhead);
-            return fixed.score(block);
-        };
-        return keep_above<Isa>(block_at, entries, cut, position, out, skipped);
+    const std::size_t count = with_query<Isa>(query, [&](const auto& laid_out) {
+        using Query = std::remove_cvref_t<decltype(laid_out)>;
+        const BlockScores<Isa, Query> scorer{laid_out, blocks, query.groups * kGroupSlots};
+        return keep_above<Isa, Query::kBlocks>(scorer, entries, cut, position, out, skipped);
     });
     prefetch_rows(nearby, position, out, count);
     return count;
+}
+
+// Queries of one length that share the loads of every block.
+template <InstructionSet Isa, std::size_t Queries>
+struct Panel {
+    template <class Blocks>
+    void score(const std::uint8_t* blocks, Blocks count, typename Isa::Scores* out) const {
+        Isa::template score_panel<Queries, count>(queries, blocks, out);
+    }
+    const ScanQuery* queries;
+};
+
+template <InstructionSet Isa>
+void scan_panel_u8i8(const std::uint8_t* blocks, std::size_t entries, const ScanQuery* queries,
+                     std::size_t count, const std::int32_t* cuts, std::uint32_t position,
+                     const std::uint8_t* nearby, Candidate* const* outs, std::size_t* counts) {
+    constexpr std::size_t kQueries = Isa::kPanelQueries;
+    std::size_t first = 0;
+    if constexpr (kQueries > 1) {
+        for (; first + kQueries <= count; first += kQueries) {
+            const Panel<Isa, kQueries> panel{queries + first};
+            const BlockScores<Isa, Panel<Isa, kQueries>> scorer{
+                panel, blocks, queries[first].groups * kGroupSlots};
+            Found found[kQueries];
+            repeat<kQueries>([&](auto q) { found[q] = {cuts[first + q], outs[first + q]}; });
+            keep_above<Isa, false, kQueries, Isa::kPanelBlocks>(scorer, entries, position, found,
+                                                                nullptr);
+            repeat<kQueries>([&](auto q) {
+                counts[first + q] = static_cast<std::size_t>(found[q].out - outs[first + q]);
+                prefetch_rows(nearby, position, outs[first + q], counts[first + q]);
+            });
+        }
+    }
+    for (; first < count; ++first) {
+        counts[first] = scan_u8i8<Isa>(blocks, entries, queries[first], cuts[first], position,
+                                       nearby, outs[first], nullptr);
+    }
 }
 
 template <InstructionSet Isa>

@@ -61,6 +61,11 @@ class CascadeQuery {
         return scan_.scan(query_, cells_, tile, out);
     }
 
+    // The query, if it may scan tiles together with others.
+    PreparedQuery* shares_tiles() {
+        return query_.missing() == 0 && scan_.shares_tiles(query_) ? &query_ : nullptr;
+    }
+
     void refine(const Tile& tile, std::span<Candidate> candidates) {
         candidates = refinement_.sift(query_, tile.chunk, tile.norms, candidates);
         if (candidates.empty()) return;
@@ -130,19 +135,54 @@ class Cascade {
                             .first = first,
                             .entries = std::min(kTileEntries, last - first),
                             .position = static_cast<std::uint32_t>(c * kChunkEntries + first)};
-            for (CascadeQuery& query : queries) {
-                const std::size_t room = used + tile.entries + kBlockEntries;
-                if (log_.size() < room) log_.resize(room + queries.size() * kTileEntries);
-                const std::size_t added = query.seed_or_scan(tile, log_.data() + used);
-                if (added != 0) logged_.push_back({&query, tile, used, added});
-                used += added;
+            for (std::size_t i = 0; i < queries.size();) {
+                const std::size_t first_out = used;
+                const std::size_t together = scan_tile(tile, queries.subspan(i), used);
+                for (std::size_t q = 0; q < together; ++q) {
+                    log(queries[i + q], tile, first_out + q * room_for(tile), counts_[q], used);
+                }
+                i += together;
             }
         }
+    }
+
+    // Behind `used` in the log, room for the candidates of each query.
+    static std::size_t room_for(const Tile& tile) { return tile.entries + kBlockEntries; }
+
+    // Scans a tile for the first of the queries, or for several at once; returns how many.
+    std::size_t scan_tile(const Tile& tile, std::span<CascadeQuery> queries, std::size_t used) {
+        PreparedQuery* sharing[kPanelQueries];
+        Candidate* outs[kPanelQueries];
+        std::size_t together = 0;
+        for (; together < std::min(kPanelQueries, queries.size()); ++together) {
+            sharing[together] = queries[together].shares_tiles();
+            if (sharing[together] == nullptr) break;
+        }
+        const std::size_t count = std::max<std::size_t>(together, 1);
+        const std::size_t room = used + count * room_for(tile);
+        if (log_.size() < room) log_.resize(room + queries.size() * kTileEntries);
+        if (together <= 1) {
+            counts_[0] = queries[0].seed_or_scan(tile, log_.data() + used);
+            return 1;
+        }
+        for (std::size_t i = 0; i < together; ++i) outs[i] = log_.data() + used + i * room_for(tile);
+        scan_together({sharing, together}, tile, {outs, together}, counts_);
+        return together;
+    }
+
+    // Logs the candidates of a query, which lie from `from` on, behind what is used.
+    void log(CascadeQuery& query, const Tile& tile, std::size_t from, std::size_t count,
+             std::size_t& used) {
+        if (count == 0) return;
+        if (from != used) std::copy_n(log_.data() + from, count, log_.data() + used);
+        logged_.push_back({&query, tile, used, count});
+        used += count;
     }
 
     std::vector<CascadeQuery> queries_;
     std::vector<Candidate> log_;
     std::vector<Logged> logged_;
+    std::size_t counts_[kPanelQueries];  // candidates of the queries that scanned a tile last
 };
 
 }  // namespace
