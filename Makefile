@@ -24,8 +24,9 @@ SOURCES := pyproject.toml CMakeLists.txt \
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-STUDIES := reconstruction growth plain filters photos places text shards quality scale match synthetic
-.PHONY: help demo test test-core test-cpp test-long test-ray fuzz attack bench reproduce tables \
+STUDIES := reconstruction growth plain filters photos places text shards quality scale match synthetic \
+    descriptors public attention roofs
+.PHONY: help demo test test-core test-cpp test-long test-ray fuzz attack checks bench reproduce tables record \
     $(STUDIES:%=study-%) sanitize emulate lint docs clean
 export PYTHON
 
@@ -99,6 +100,24 @@ study-text: $(STAMPS)/package $(STAMPS)/extra-test ## Text embeddings against FA
 
 study-synthetic: $(STAMPS)/package $(STAMPS)/extra-bench ## How hard the synthetic vectors are
 	@$(BIN)/python -m experiments.synthetic $(ARGS)
+
+study-descriptors: $(STAMPS)/package $(STAMPS)/extra-bench ## Real descriptors beside other libraries (ARGS="--features FOLDER")
+	@$(BIN)/python -m experiments.descriptors $(ARGS)
+
+study-public: $(STAMPS)/package $(STAMPS)/extra-reproduce ## Public shapes: SIFT, GIST, OpenAI (ARGS="--sets FOLDER")
+	@$(BIN)/python -m experiments.public $(ARGS)
+
+study-attention: $(STAMPS)/package $(STAMPS)/extra-test ## Keys of attention, searched by its queries
+	@$(BIN)/python -m experiments.attention $(ARGS)
+
+study-roofs: $(STAMPS)/package $(STAMPS)/extra-bench ## What bounds a search, and how far we are
+	@$(BIN)/python -m experiments.roofs $(ARGS)
+
+checks: $(STAMPS)/package $(STAMPS)/extra-bench ## Sanitizers, emulation, fuzzers, long tests: figures of all
+	@$(BIN)/python -m experiments.checks $(ARGS)
+
+record: $(STAMPS)/package $(STAMPS)/extra-test $(STAMPS)/extra-reproduce ## Every figure of the pages, again (ARGS="--data ROOT"; ARGS=--list)
+	@$(BIN)/python -m experiments.record $(ARGS)
 
 tables: $(STAMPS)/package $(STAMPS)/extra-bench ## Render the tables of README and docs from the results
 	@$(BIN)/python -m experiments.tables $(ARGS)

@@ -8,7 +8,6 @@ and cells.png; every size is measured in rounds in which each method has its tur
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -22,16 +21,18 @@ from experiments.growth.picture import FOLLOWED, draw
 from experiments.harness.command import (
     EXISTING_FILE,
     Experiment,
+    graphs_option,
     out_option,
     results_folder,
     seed_option,
     smoke_option,
 )
 from experiments.harness.conditions import SINGLE, Group
-from experiments.harness.methods import Hiernorm, Hnsw, Method, graph_methods, panorama_methods
+from experiments.harness.methods import Hiernorm, Method, panorama_methods
+from experiments.harness.opponents import Judge, build_all, describe_choices, graph_opponents, tune
 from experiments.harness.points import Point
 from experiments.harness.records import Recorder, read_record
-from experiments.harness.timing import EFFORTS, SMOKE, Effort, measure_group, recall
+from experiments.harness.timing import EFFORTS, SMOKE, Effort, measure_group
 from experiments.harness.vectors import sample_rows
 from hiernorm.reference import Float32Array
 
@@ -39,7 +40,6 @@ SIZES = (10_000, 30_000, 100_000, 300_000, 1_000_000, 4_000_000)
 POINTS = tuple((k, a) for k in (8, 16, 32) for a in ("0", "1/32", "1/16", "1/8", "1/4"))
 """The others are measured at COMPARED entries, with all peers, and at the largest size without."""
 COMPARED = 100_000
-EFS = (50, 100, 200, 500, 1000)
 RECALL = 0.999
 PLANNED = 99_000
 """Entries on which the planner is put beside both choices."""
@@ -52,8 +52,8 @@ class Extent:
 
     effort: Effort
     largest_graph: int
-    queries: int
     only_followed: bool
+    graphs: Path | None = None
 
 
 def own_method(point: Point, cells: bool | None) -> Hiernorm:
@@ -76,9 +76,8 @@ def peers_of(n: int, point: Point, extent: Extent) -> list[Method]:
     methods: list[Method] = []
     if n <= COMPARED or point in followed:
         methods += [method for method in panorama_methods() if method.name == PANORAMA]
-    largest = extent.largest_graph if point == followed[0] else COMPARED
-    if n <= min(largest, extent.largest_graph):
-        methods += graph_methods(EFS)
+    if point in followed and n <= extent.largest_graph:
+        methods += graph_opponents(recalls=(RECALL,), folder=extent.graphs)
     return methods
 
 
@@ -88,24 +87,23 @@ def measure_size(
     point: Point,
     extent: Extent,
 ) -> dict[str, Any]:
-    """Build and time all methods on one database."""
+    """Build and time all methods on one database.
+
+    Every other query chooses the setting of hnswlib; the others are timed.
+    """
     major, alpha = point
     own = [own_method(point, cells) for cells in (None, False)]
     methods: list[Method] = [*own, *peers_of(len(database), point, extent)]
-    build_seconds: dict[str, float] = {}
-    for method in methods:
-        if method.index_name not in build_seconds:
-            start = time.perf_counter()
-            method.build(database, seed=0)
-            build_seconds[method.index_name] = time.perf_counter() - start
-    hits = own[0].index.search(queries, 1, batch_size=1)
-    truth = own[0].index.verify(queries[:50], own[0].index.search(queries[:50], 1))
-    if not truth.ok:
+    build_seconds = build_all(methods, database, seed=0)
+    index = own[0].index
+    if not index.verify(queries[:50], index.search(queries[:50], 1)).ok:
         raise SystemExit("the index disagrees with exhaustive search")
-    recalls = {m.name: recall(m.prepare(SINGLE)(queries), hits.ids, 1) for m in methods}
-    graphs = [m for m in methods if isinstance(m, Hnsw) and recalls[m.name] >= RECALL]
-    timed = [m for m in methods if not isinstance(m, Hnsw)] + graphs[:1]
-    timings = measure_group(timed, queries, SINGLE, extent.effort)
+    choosing, timed = queries[::2], queries[1::2]
+    tune(methods, Judge(database, choosing, index.search(choosing, 1).ids), choosing, (1,))
+    hits = index.search(timed, 1, batch_size=1)
+    judge = Judge(database, timed, hits.ids)
+    recalls = {m.name: judge.recall(m.prepare(SINGLE)(timed), 1) for m in methods}
+    timings = measure_group(methods, timed, SINGLE, extent.effort)
     return {
         "n": len(database),
         "major": major,
@@ -114,6 +112,7 @@ def measure_size(
         "bytes": own[0].index.nbytes,
         "build_seconds": build_seconds,
         "recall": recalls,
+        "choices": describe_choices(methods),
         "microseconds": {name: 1e6 * t.median for name, t in timings.items()},
     }
 
@@ -191,8 +190,9 @@ def study(
 @click.option("--features", type=EXISTING_FILE, help="Plain descriptors (n, d) in a .npy file.")
 @click.option("--queries", type=EXISTING_FILE, help="Others that are not among them.")
 @click.option("--effort", type=click.Choice(["quick", "full"]), default="quick", show_default=True)
-@click.option("--query-count", default=500, show_default=True, help="Drawn from all queries.")
+@click.option("--query-count", default=1000, show_default=True, help="Half of them are timed.")
 @click.option("--largest-graph", default=1_000_000, show_default=True, help="Entries of hnswlib's.")
+@graphs_option
 @click.option("--followed", is_flag=True, help="Only the points of every size.")
 @click.option("--render", is_flag=True, help="Draw the picture of --out again, no more.")
 @seed_option
@@ -204,6 +204,7 @@ def main(
     effort: str,
     query_count: int,
     largest_graph: int,
+    graphs: Path | None,
     followed: bool,
     render: bool,
     seed: int,
@@ -216,7 +217,7 @@ def main(
     if not render:
         if features is None or queries is None:
             raise click.UsageError("give --features and --queries, or --render")
-        extent = Extent(SMOKE if smoke else EFFORTS[effort], largest_graph, query_count, followed)
+        extent = Extent(SMOKE if smoke else EFFORTS[effort], largest_graph, followed, graphs)
         recorder = Recorder("growth", seed, {"effort": effort, "query_count": query_count})
         x, q = turn(np.load(features), sample_rows(np.load(queries), query_count, seed))
         study(x, q, extent, recorder, file)

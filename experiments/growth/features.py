@@ -2,9 +2,10 @@
 
 DIR has photos in ``photos/<set>/``. Every keypoint of every photo is a patch, then the same at
 further scales, then all of these turned and mirrored, until there are enough; every tenth photo
-gives queries instead. Writes features.npy, queries.npy and made.json, which says how many patches
-are of which kind. What has been described is kept in ``cache`` beside them: an interrupted run goes
-on, and a larger one uses what a smaller one made.
+gives queries instead. Features are those of a network before its normalisation. Writes
+features.npy, queries.npy and made.json, which says how many patches are of which kind. What has
+been described is kept in ``cache`` beside them: an interrupted run goes on, and a larger one uses
+what a smaller one made.
 """
 
 from __future__ import annotations
@@ -58,7 +59,8 @@ def all_sources(photos: list[tuple[str, Path]], limit: int) -> Iterator[Source]:
 @click.option("--entries", default=1_000_000, show_default=True)
 @click.option("--keypoints", default=5790, show_default=True, help="Strongest ones of a photo.")
 @click.option("--queries", default=1000, show_default=True)
-@click.option("--weights", type=EXISTING_FILE, help="Of a plain network  [the shipped hardnet]")
+@click.option("--model", default="hardnet", show_default=True, help="One that is shipped.")
+@click.option("--weights", type=EXISTING_FILE, help="Of another network, instead of --model.")
 @click.option("--threads", default=1, show_default=True)
 @click.option("--out", type=FOLDER, required=True, help="Folder for features and cache.")
 def main(
@@ -66,6 +68,7 @@ def main(
     entries: int,
     keypoints: int,
     queries: int,
+    model: str,
     weights: Path | None,
     threads: int,
     out: Path,
@@ -73,7 +76,9 @@ def main(
     """Describe patches of photos until there are enough."""
     cache = out / "cache"
     backbone = (
-        shipped_backbone(cache, threads) if weights is None else Backbone(weights, cache, threads)
+        shipped_backbone(cache, threads, model)
+        if weights is None
+        else Backbone(weights, cache, threads)
     )
     photos, asking = split_photos(data)
     each = -(-queries // len(asking))
@@ -96,7 +101,12 @@ def main(
                 f"the photos give {entries - left:,} patches, turned ones included"
             )
     np.save(out / "features.npy", np.concatenate(parts))
-    made = {"photos": len(photos), "queries_from": len(asking), "patches": dict(kinds)}
+    made = {
+        "model": model if weights is None else weights.stem,
+        "photos": len(photos),
+        "queries_from": len(asking),
+        "patches": dict(kinds),
+    }
     (out / "made.json").write_text(json.dumps(made, indent=2) + "\n", encoding="utf-8")
 
 

@@ -28,6 +28,10 @@ seed_option = click.option(
     "--seed", default=0, show_default=True, help="Seed of all that is drawn."
 )
 
+graphs_option = click.option(
+    "--graphs", type=FOLDER, help="Keeps hnswlib's graphs for the next run."
+)
+
 _ARGUMENTS = "experiments.arguments"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from statistics import median
 from typing import Any, Protocol
 
@@ -13,6 +14,7 @@ import numpy as np
 from experiments.harness import methods
 from experiments.harness.conditions import Group, Manner, hold
 from experiments.harness.methods import Hiernorm, Method
+from experiments.harness.opponents import Judge, Opponent, graph_opponents, tune
 from experiments.harness.points import Point, point_name
 from experiments.harness.timing import Effort, Timing, measure_group, ratios, recall
 from hiernorm.certificate import Certificate
@@ -85,6 +87,10 @@ class Measurement:
     speedup_low: float | None
     speedup_high: float | None
     recall: float
+    target: float | None = None
+    """The recall that the method was tuned for, on other queries; None if it was not tuned."""
+    setting: str = ""
+    """What the tuning chose."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +151,8 @@ class Comparison:
     case
         Which methods take part.
     database, queries
-        Vectors, normalised as the case says.
+        Vectors, normalised as the case says. Every other query is for the choice of opponents'
+        settings, and is not timed.
     groups
         The ways of searching to time.
     effort, threads, seed
@@ -154,6 +161,8 @@ class Comparison:
         Takes the rows.
     progress
         Hears of every step: :meth:`cost` in all.
+    graphs
+        Keeps hnswlib's graphs for the next run.
     """
 
     def __init__(
@@ -167,10 +176,11 @@ class Comparison:
         progress: Progress,
         threads: int = 1,
         seed: int = 0,
+        graphs: Path | None = None,
     ) -> None:
         self.case = case
         self.database = database
-        self.queries = queries
+        self.choosing, self.queries = queries[::2], queries[1::2]
         self.groups = groups
         self.effort = effort
         self.progress = progress
@@ -178,10 +188,9 @@ class Comparison:
         self.seed = seed
         self.report = report
         self.engines = methods.own_engines(case.point)
-        self.methods: list[Method] = [
-            *self.engines,
-            *methods.peer_methods(case.peers, case.graph),
-        ]
+        self.methods: list[Method] = [*self.engines, *methods.exact_peers(case.peers)]
+        if case.graph:
+            self.methods += graph_opponents(folder=graphs, timed_build=True)
 
     @staticmethod
     def cost(case: Case, groups: int) -> float:
@@ -189,10 +198,15 @@ class Comparison:
         return (groups + (2 if case.peers else 1)) * case.weight
 
     def run(self) -> None:
-        """Build, prove agreement, then measure every group."""
+        """Build, prove agreement, choose settings, then measure every group."""
         self._build()
         truth = self._agree()
-        found = {method.name: self._find(method) for method in self.methods[1:]}
+        self._tune()
+        found = {
+            (method.name, k): self._find(method, k)
+            for method in self.methods[1:]
+            for k in (sorted({g.k for g in self.groups}) if _is_tuned(method) else [RECALL_K])
+        }
         self.progress.advance((2 if self.case.peers else 1) * self.case.weight)
         step = self.case.weight / self.effort.rounds
         timed = self.methods if self.case.peers else self.methods[1:]
@@ -206,7 +220,8 @@ class Comparison:
                 on_round=lambda: self.progress.advance(step),
             )
             for method in timed:
-                ids = truth if method is self.engines[0] else found[method.name]
+                key = (method.name, group.k if _is_tuned(method) else RECALL_K)
+                ids = truth if method is self.engines[0] else found[key]
                 got = recall(ids, truth[: len(ids)], group.k)
                 self.report.measurements.append(self._row(method, group, timings, got))
 
@@ -223,6 +238,9 @@ class Comparison:
                 method.build(self.database, self.seed)
                 seconds = time.perf_counter() - start
             memory = method.nbytes()
+            if isinstance(method, Opponent):  # of its graphs the one that one thread has built
+                first = method.structures[0]
+                seconds, memory = first.build_seconds, first.nbytes()
             self.report.builds.append(
                 Build(
                     **self._labels(),
@@ -264,10 +282,18 @@ class Comparison:
             )
         )
 
-    def _find(self, method: Method) -> Int64Array:
+    def _tune(self) -> None:
+        """Choose the settings of opponents, by the answers of the cascade, which is proved."""
+        self.progress.say(f"{self.case.name}: choosing settings of opponents")
+        together = Group("batch", RECALL_K, self.threads)
+        true = self.engines[1].hits(self.choosing, together).ids
+        judge = Judge(self.database, self.choosing, true)
+        tune(self.methods, judge, self.choosing, sorted({group.k for group in self.groups}))
+
+    def _find(self, method: Method, k: int) -> Int64Array:
         """Collect the ids that a method finds, for as many queries as its speed allows."""
         self.progress.say(f"{self.case.name}: recall of {method.name}")
-        group = Group("batch", RECALL_K, self.threads)
+        group = Group("batch", k, self.threads)
         with hold(group.threads, group.manner):
             search = method.prepare(group)
             probe = self.queries[:16]
@@ -282,6 +308,7 @@ class Comparison:
     ) -> Measurement:
         timing, flat = timings[method.name], timings.get(methods.FaissFlat.name)
         speedups = [] if flat is None else ratios(flat, timing)
+        tuned = method if isinstance(method, Opponent) else None
         return Measurement(
             **self._labels(),
             **asdict(group),
@@ -294,8 +321,15 @@ class Comparison:
             speedup_low=min(speedups, default=None),
             speedup_high=max(speedups, default=None),
             recall=got,
+            target=None if tuned is None else tuned.target,
+            setting="" if tuned is None else tuned.choices[group.k].text,
         )
 
     def _labels(self) -> dict[str, Any]:
         major, alpha = self.case.point if self.case.point is not None else (None, None)
         return {"case": self.case.name, "n": self.case.n, "major": major, "alpha": alpha}
+
+
+def _is_tuned(method: Method) -> bool:
+    """Whether its setting depends on k."""
+    return isinstance(method, Opponent)

@@ -72,7 +72,7 @@ class LoadWatch:
 
     def __init__(self) -> None:
         self._start = _busy_and_total()
-        self._own_start = time.process_time()
+        self._own_start = _own_seconds()
 
     def other_processes(self) -> float | None:
         """Share of all processor time since the start that others took; None if unknown."""
@@ -80,12 +80,18 @@ class LoadWatch:
         if self._start is None or now is None or now[1] <= self._start[1]:
             return None
         busy, total = (after - before for before, after in zip(self._start, now, strict=True))
-        return max(0.0, busy - (time.process_time() - self._own_start)) / total
+        return max(0.0, busy - (_own_seconds() - self._own_start)) / total
 
     def describe(self) -> dict[str, Any]:
         """The load for a record: the share of other processes, and the system's load averages."""
         averages = list(os.getloadavg()) if hasattr(os, "getloadavg") else None
         return {"other_processes": self.other_processes(), "average": averages}
+
+
+def _own_seconds() -> float:
+    """Processor time of this process and of its children that have ended."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
 
 
 def _busy_and_total() -> tuple[float, float] | None:

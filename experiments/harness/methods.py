@@ -95,18 +95,20 @@ class Hiernorm:
 
 
 class FaissFlat:
-    """FAISS IndexFlatIP: the exhaustive baseline of every ratio."""
+    """FAISS IndexFlatIP or IndexFlatL2: the exhaustive baseline of every ratio."""
 
     family = "flat"
     name = index_name = "FAISS IndexFlatIP"
 
-    def __init__(self, faiss: Any) -> None:
+    def __init__(self, faiss: Any, metric: str = "ip") -> None:
+        self._kind = f"IndexFlat{metric.upper()}"
+        self.name = self.index_name = f"FAISS {self._kind}"
         self._faiss = faiss
         self._index: Any = None
 
     def build(self, database: Float32Array, seed: int) -> None:
         """Copy the database."""
-        self._index = self._faiss.IndexFlatIP(database.shape[1])
+        self._index = getattr(self._faiss, self._kind)(database.shape[1])
         self._index.add(database)
 
     def nbytes(self) -> None:
@@ -123,15 +125,16 @@ class FaissPanorama:
 
     family = "panorama"
 
-    def __init__(self, faiss: Any, levels: int) -> None:
+    def __init__(self, faiss: Any, levels: int, metric: str = "ip") -> None:
         self.name = self.index_name = f"Panorama, {levels} levels"
+        self._kind = f"IndexFlat{metric.upper()}Panorama"
         self._faiss = faiss
         self._levels = levels
         self._index: Any = None
 
     def build(self, database: Float32Array, seed: int) -> None:
         """Copy the database and compute the norms of every level."""
-        self._index = self._faiss.IndexFlatIPPanorama(database.shape[1], self._levels)
+        self._index = getattr(self._faiss, self._kind)(database.shape[1], self._levels)
         self._index.add(database)
 
     def nbytes(self) -> None:
@@ -262,12 +265,12 @@ def own_engines(point: Point | None) -> list[Hiernorm]:
     ]
 
 
-def panorama_methods(dim: int = 128) -> list[Method]:
+def panorama_methods(dim: int = 128, metric: str = "ip") -> list[Method]:
     """List Panorama at every number of levels that divides the dimensions, where FAISS has it."""
     faiss = import_optional("faiss")
-    if not hasattr(faiss, "IndexFlatIPPanorama"):
+    if not hasattr(faiss, f"IndexFlat{metric.upper()}Panorama"):
         return []
-    return [FaissPanorama(faiss, levels) for levels in PANORAMA_LEVELS if dim % levels == 0]
+    return [FaissPanorama(faiss, levels, metric) for levels in PANORAMA_LEVELS if dim % levels == 0]
 
 
 def graph_methods(efs: Sequence[int] = HNSW_EFS) -> list[Method]:
@@ -279,20 +282,18 @@ def graph_methods(efs: Sequence[int] = HNSW_EFS) -> list[Method]:
     return [Hnsw(graph, ef) for ef in efs]
 
 
-def flat_method() -> FaissFlat:
+def flat_method(metric: str = "ip") -> FaissFlat:
     """The baseline of all ratios; an error tells what to install where FAISS is missing."""
-    return FaissFlat(import_extra("faiss", extra="bench"))
+    return FaissFlat(import_extra("faiss", extra="bench"), metric)
 
 
-def peer_methods(everything: bool, graph: bool) -> list[Method]:
-    """List the peers that are installed: FAISS flat alone, or all, with or without hnswlib."""
+def exact_peers(everything: bool) -> list[Method]:
+    """List the exact peers that are installed: FAISS flat alone, or all."""
     faiss, usearch = import_optional("faiss"), import_optional("usearch.index")
     methods: list[Method] = [] if faiss is None else [FaissFlat(faiss)]
     if not everything:
         return methods
     methods += panorama_methods()
-    if graph:
-        methods += graph_methods()
     if usearch is not None:
         methods.append(UsearchExact(usearch))
     return [*methods, NumpyExact()]

@@ -43,6 +43,34 @@ def render_pairs(file: Path) -> Rows:
     return Rows(["pairs", *METHODS.values()], rows)
 
 
+@table("evidence", "photos/results/evidence.json")
+def render_evidence(file: Path) -> Rows:
+    """Verdicts on pairs of photos of one place and of two."""
+    summary = read_record(file).result["summary"]
+    rows = [
+        [
+            label,
+            f"{of['pairs']}",
+            f"{of['convincing']}",
+            f"{of['convincing_by_a_quarter']}",
+            f"{of['inliers_median']:.0f}, {of['inliers_most']}",
+            f"{of['most_of_what_was_needed']:.2f}",
+        ]
+        for label, of in (("same place", summary["same"]), ("two places", summary["foreign"]))
+    ]
+    return Rows(
+        [
+            "photos of",
+            "pairs",
+            "verdict: match",
+            "by the former rule",
+            "inliers: median, most",
+            "most inliers / needed",
+        ],
+        rows,
+    )
+
+
 @table("places", "photos/results/places.json")
 def render_places(file: Path) -> Rows:
     """How often the right place was found."""

@@ -21,6 +21,8 @@ def render_plain(file: Path) -> Rows:
             cells = [f"{found['set']}, {found['n']:,} x {found['dim']}"]
             cells += [str(found["major"]["hiernorm"]), str(k), f"{read:.0%}"]
             values = (times["hiernorm"], times["hiernorm, no cells"], times["FAISS IndexFlatIP"])
-            rows.append([*cells, *(f"{value:,.0f}" for value in (*values, panorama))])
+            cells += [f"{value:,.0f}" for value in (*values, panorama)]
+            graphs = (times.get(f"hnswlib, recall {recall}") for recall in ("0.99", "0.999"))
+            rows.append([*cells, *("" if time is None else f"{time:,.0f}" for time in graphs)])
     head = ["", "K", "k", "read", "us", "no cells", "FAISS flat", "Panorama, best"]
-    return Rows(head, rows)
+    return Rows([*head, "hnswlib, 0.99", "hnswlib, 0.999"], rows)

@@ -1,8 +1,15 @@
 """Matching for reconstruction: COLMAP's default, its brute force, hiernorm, side by side.
 
-Every scene is measured in one run: features are extracted once, the methods take turns, COLMAP
-verifies and maps the matches of each. Folders of databases are kept, so that an interrupted run
-goes on. Times are those of matching alone, with the reading and writing of the database.
+The study has parts, each with a file of results. A run that is in its file is not made again, so
+the study can be stopped at any time and goes on where it was. What tells the most comes first.
+
+features   SIFT by COLMAP, other descriptors at its keypoints: databases, no results
+matches    exact matches that each method misses, and others that it adds
+models     what COLMAP makes of the matches
+times      seconds of matching, with the reading and writing of the database
+memory     seconds and peak memory of one pair with very many keypoints
+
+Only `times` and `memory` need a quiet machine.
 """
 
 from __future__ import annotations
@@ -11,10 +18,8 @@ import json
 import tempfile
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
 
 import click
-import numpy as np
 
 from experiments.harness.command import (
     EXISTING_FOLDER,
@@ -26,41 +31,56 @@ from experiments.harness.command import (
     smoke_option,
 )
 from experiments.harness.page import render_table
-from experiments.harness.records import Recorder
-from experiments.reconstruction.features import pooled_descriptors
-from experiments.reconstruction.memory import MATCHERS, measure_pair, run_pair
-from experiments.reconstruction.scene import measure_scene
-from experiments.reconstruction.tables import memory_rows, missed_rows, model_rows, time_rows
+from experiments.reconstruction.memory import measure_pair
+from experiments.reconstruction.methods import METHODS
+from experiments.reconstruction.part import Part
+from experiments.reconstruction.plan import PARTS, Sizes, plan_study
+from experiments.reconstruction.scene import Scene
+from experiments.reconstruction.tables import ROWS
 from hiernorm.vision.room import write_room_photos
 
-SCENES = ("castle", "brighton", "fox", "monstree", "lund", "conch")
+SCENES = ("lund", "castle", "monstree", "brighton", "fox", "conch")
 FEATURES = (8_192, 16_384)
-KEYPOINTS = (50_000, 75_000, 100_000, 125_000)
+KEYPOINTS = (25_000, 50_000, 75_000, 100_000, 125_000)
 
 
 @click.command("reconstruction", cls=Experiment)
 @click.option("--pair", nargs=3, hidden=True, help="Method, file and threads, in this process.")
 @click.option("--photos", type=EXISTING_FOLDER, help="A folder with a folder for each scene.")
+@click.option("--work", type=FOLDER, help="Folder of databases and models  [a temporary one]")
+@click.option("--part", "parts", multiple=True, type=click.Choice(PARTS), help="[all]")
 @click.option("--scene", "scenes", multiple=True, help="May be repeated  [six scenes]")
 @click.option("--features", type=int, multiple=True, help="May be repeated  [8,192 and 16,384]")
-@click.option("--images", default=24, show_default=True, help="Maximum photos of a scene.")
+@click.option("--method", "methods", multiple=True, type=click.Choice(list(METHODS)), help="[all]")
+@click.option("--keypoints", type=int, multiple=True, help="Of `memory`  [25,000 to 125,000]")
+@click.option("--images", default=16, show_default=True, help="Maximum photos of a scene.")
 @click.option("--side", default=2000, show_default=True, help="Longest side of a photo in pixels.")
-@click.option("--brute-pairs", default=3, show_default=True, help="Pairs for COLMAP's brute force.")
-@click.option("--limit", default=3600.0, show_default=True, help="Seconds of one large pair.")
-@click.option("--work", type=FOLDER, help="Folder of databases and models  [a temporary one]")
+@click.option("--timed-pairs", default=24, show_default=True, help="Pairs that are timed.")
+@click.option("--brute-pairs", default=1, show_default=True, help="Pairs for COLMAP's brute force.")
+@click.option("--rounds", default=3, show_default=True, help="Rounds of timing.")
+@click.option("--model-seeds", default=1, show_default=True, help="Models of each method.")
+@click.option("--seconds", default=3600.0, show_default=True, help="Limit of one large pair.")
+@click.option("--gibibytes", default=16.0, show_default=True, help="Limit of one large pair.")
 @seed_option
 @smoke_option
 @out_option
 def main(
     pair: tuple[str, str, str] | None,
     photos: Path | None,
+    work: Path | None,
+    parts: tuple[str, ...],
     scenes: tuple[str, ...],
     features: tuple[int, ...],
+    methods: tuple[str, ...],
+    keypoints: tuple[int, ...],
     images: int,
     side: int,
+    timed_pairs: int,
     brute_pairs: int,
-    limit: float,
-    work: Path | None,
+    rounds: int,
+    model_seeds: int,
+    seconds: float,
+    gibibytes: float,
     seed: int,
     smoke: bool,
     out: Path | None,
@@ -73,45 +93,38 @@ def main(
         raise click.UsageError(
             "--photos is needed: a folder with a folder of photos for each scene"
         )
-    settings = {"images": images, "side": side, "brute_pairs": brute_pairs, "limit": limit}
-    recorder = Recorder("reconstruction", seed, settings)
-    file = results_folder("reconstruction", out, smoke) / "reconstruction.json"
-    result: dict[str, Any] = {"scenes": [], "pairs": []}
+    threads, keypoints = (1, 2), keypoints or KEYPOINTS
     with tempfile.TemporaryDirectory() if work is None else nullcontext(str(work)) as folder:
         root = Path(folder)
         if smoke:
             write_room_photos(root / "photos" / "room", 4, seed)
-            photos, scenes, features = root / "photos", ("room",), (250,)
+            photos, scenes, features, side = root / "photos", ("room",), (250,), 320
+            threads, keypoints, rounds = (1,), (500,), 1
         assert photos is not None
-        for scene in scenes or SCENES:
-            for count in features or FEATURES:
-                click.echo(f"{scene}, {count:,} features", err=True)
-                measured = measure_scene(
-                    photos / scene,
-                    root / f"{scene}-{count}",
-                    limit=count,
-                    side=320 if smoke else side,
-                    images=images,
-                    overlap=None,
-                    brute_pairs=1 if smoke else brute_pairs,
-                    threads=(1,) if smoke else (1, 2),
-                    rounds=1 if smoke else 3,
-                )
-                result["scenes"].append(measured)
-                recorder.write(file, result)
-        largest = root / f"{(scenes or SCENES)[0]}-{max(features or FEATURES)}" / "sift.db"
-        for keypoints in (500,) if smoke else KEYPOINTS:
-            sets = root / f"pair-{keypoints}.npz"
-            first, second = pooled_descriptors(largest, keypoints)
-            np.savez(sets, a=first, b=second)
-            for method in MATCHERS:
-                for threads in (1, 2):
-                    if method == "hiernorm" or threads == 1:
-                        click.echo(f"{keypoints:,} keypoints, {method}", err=True)
-                        result["pairs"].append(run_pair(method, sets, threads, limit))
-                        recorder.write(file, result)
-    for rows in (time_rows, missed_rows, model_rows, memory_rows):
-        click.echo(render_table(rows(result)) + "\n")
+        chosen = [
+            Scene(photos / name, root, count, max(features or FEATURES), images, side)
+            for count in features or FEATURES
+            for name in scenes or SCENES
+        ]
+        sizes = Sizes(
+            timed_pairs, brute_pairs, rounds, model_seeds, threads, keypoints, seconds, gibibytes
+        )
+        results = results_folder("reconstruction", out, smoke)
+        settings = {"images": images, "side": side}
+        found = {name: Part(results / f"{name}.json", seed, settings) for name in PARTS[1:]}
+        if "features" in (parts or PARTS):
+            for scene in chosen:
+                for method in methods or METHODS:
+                    click.echo(f"features of {scene.key}, {method}", err=True)
+                    scene.source(method)
+        for step in plan_study(chosen, root, sizes, seed):
+            if step.part not in (parts or PARTS) or found[step.part].has(step.key):
+                continue
+            if step.key.get("method", "hiernorm") in (methods or METHODS):
+                click.echo(f"{step.part} of {step.key}", err=True)
+                found[step.part].measure(step.key, step.work)
+    for name, part in found.items():
+        click.echo(render_table(ROWS[name](part.runs)) + "\n")
 
 
 if __name__ == "__main__":

@@ -12,9 +12,10 @@ from hiernorm.adapters.colmap.database import Pair
 from hiernorm.adapters.colmap.mapping import import_pycolmap, quiet_colmap
 from hiernorm.adapters.colmap.pairing import write_pairs
 
+BRUTE = "colmap brute force"
 METHODS = {
     "colmap": "COLMAP default",
-    "colmap brute force": "COLMAP brute force",
+    BRUTE: "COLMAP brute force",
     "hiernorm": "hiernorm, SIFT",
     "hiernorm hardnet": "hiernorm, `hardnet`",
     "hiernorm hn16": "hiernorm, `hn16`",
@@ -34,7 +35,7 @@ def match_pairs_by(
     options = pycolmap.FeatureMatchingOptions()
     options.num_threads = threads
     options.skip_geometric_verification = True
-    options.sift.cpu_brute_force_matcher = method == "colmap brute force"
+    options.sift.cpu_brute_force_matcher = method == BRUTE
     pairing = pycolmap.ImportedPairingOptions()
     file = database.with_suffix(".txt")
     with ColmapDatabase(database) as opened:
@@ -46,14 +47,16 @@ def match_pairs_by(
         return time.perf_counter() - start
 
 
-def map_matches(database: Path, photos: Path, out: Path, pairs: list[Pair]) -> dict[str, Any]:
+def map_matches(
+    database: Path, photos: Path, out: Path, pairs: list[Pair], seed: int
+) -> dict[str, Any]:
     """Verify and map by COLMAP; what the largest model is like."""
     verified = verify_pairs(database, pairs)
     pycolmap = import_pycolmap()
     with pycolmap.Database.open(str(database)) as opened:
         inliers = int(opened.num_inlier_matches())
     options = pycolmap.IncrementalPipelineOptions()
-    options.random_seed = 0
+    options.random_seed = seed
     options.min_model_size = 3
     models = map_database(database, photos, out, options)
     facts: dict[str, Any] = {"verified_pairs": verified, "inliers": inliers, "models": len(models)}

@@ -1,115 +1,136 @@
-"""One scene: its features, the times of all methods, what they miss, and the models."""
+"""One scene at one number of features: its databases, what is missed, the models, the times."""
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from experiments.reconstruction.features import describe_again, extract_sift
-from experiments.reconstruction.methods import METHODS, map_matches, match_pairs_by
-from hiernorm.adapters.colmap import (
-    ColmapDatabase,
-    compare_matches,
-    exhaustive_pairs,
-    sequential_pairs,
-)
+from experiments.reconstruction.features import copy_largest, describe_again, extract_sift
+from experiments.reconstruction.methods import BRUTE, map_matches, match_pairs_by
+from hiernorm._files import replacing
+from hiernorm.adapters.colmap import ColmapDatabase, compare_matches, exhaustive_pairs
+from hiernorm.adapters.colmap.database import Pair
 from hiernorm.vision.photos import list_photos
 
-ROUNDS = 3
-"""Rounds of timing; methods take turns in each, and the best time counts."""
 
+@dataclass(frozen=True)
+class Scene:
+    """A scene.
 
-def measure_scene(
-    photos: Path,
-    work: Path,
-    *,
-    limit: int,
-    side: int,
-    images: int,
-    overlap: int | None,
-    brute_pairs: int,
-    threads: tuple[int, ...],
-    rounds: int = ROUNDS,
-) -> dict[str, Any]:
-    """Measure a scene.
-
-    Parameters
+    Attributes
     ----------
     photos, work
-        Folder of its photos; folder for databases and models.
-    limit, side
-        Features a photo, and the longest side of a photo in pixels.
+        Folder of its photos; folder of its databases, which are kept.
+    features, most
+        Features a photo; the most that the study asks for, which are extracted once for all.
     images
         At most this many photos, spread evenly over the scene.
-    overlap
-        Photos that each photo is matched with; None for all pairs.
-    brute_pairs
-        Pairs that COLMAP's brute force matches; it takes too long for more.
-    threads
-        Numbers of threads.
-    rounds
-        Rounds of timing.
+    side
+        The longest side of a photo in pixels.
     """
-    work.mkdir(parents=True, exist_ok=True)
-    files = list_photos(photos)
-    chosen = np.unique(np.linspace(0, len(files) - 1, min(images, len(files))).astype(int))
-    names = [files[number].relative_to(photos).as_posix() for number in chosen]
-    sources = {"sift": work / "sift.db"}
-    if not sources["sift"].exists():
-        extract_sift(photos, names, sources["sift"], limit, side)
-    for model in ("hardnet", "hn16"):
-        sources[model] = work / f"{model}.db"
-        if not sources[model].exists():
-            describe_again(photos, sources["sift"], sources[model], model)
-    with ColmapDatabase(sources["sift"]) as opened:
-        stored = opened.images()
-    pairs = exhaustive_pairs(stored) if overlap is None else sequential_pairs(stored, overlap)
-    few = pairs[:: max(1, len(pairs) // max(1, brute_pairs))][:brute_pairs]
-    rows = []
-    for count in threads:
-        best: dict[str, float] = {}
-        for number in range(rounds):
-            for method in METHODS:
-                brute = method == "colmap brute force"
-                if brute and number:
-                    continue
-                source = sources.get(method.split()[-1], sources["sift"])
-                database = work / f"{method}.db"
-                seconds = match_pairs_by(method, source, database, few if brute else pairs, count)
-                best[method] = min(seconds, best.get(method, np.inf))
-        for method, seconds in best.items():
-            matched = len(few) if method == "colmap brute force" else len(pairs)
-            rows.append(
-                {
-                    "method": method,
-                    "threads": count,
-                    "seconds": seconds,
-                    "pairs": matched,
-                    "seconds_per_pair": seconds / max(1, matched),
-                }
-            )
-    missed = {}
-    for method in ("colmap", "colmap brute force", "hiernorm"):
-        found = compare_matches(work / f"{method}.db")
-        missed[method] = {
-            "pairs": len(found.pairs),
-            "exact": found.exact,
-            "missed": found.missed,
-            "added": found.added,
-        }
-    models = {
-        method: map_matches(work / f"{method}.db", photos, work / f"{method} model", pairs)
-        for method in METHODS
-        if method != "colmap brute force"  # it matched some pairs only, as hiernorm did
-    }
+
+    photos: Path
+    work: Path
+    features: int
+    most: int
+    images: int
+    side: int
+
+    @property
+    def key(self) -> dict[str, Any]:
+        """What names it in the results."""
+        return {"scene": self.photos.name, "features": self.features}
+
+    def source(self, method: str) -> Path:
+        """The database with the features that a method matches; made if it is missing."""
+        word = method.split()[-1]
+        kind = word if word in ("hardnet", "hn16") else "sift"
+        path = self._folder / f"{kind}.db"
+        if path.exists():
+            return path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if kind != "sift":
+            describe_again(self.photos, self.source("sift"), path, kind)
+        elif self.features == self.most:
+            extract_sift(self.photos, self.names(), path, self.features, self.side)
+        else:
+            copy_largest(replace(self, features=self.most).source("sift"), path, self.features)
+        return path
+
+    def names(self) -> list[str]:
+        """The photos."""
+        files = list_photos(self.photos)
+        chosen = np.linspace(0, len(files) - 1, min(self.images, len(files))).astype(int)
+        return [files[number].relative_to(self.photos).as_posix() for number in np.unique(chosen)]
+
+    def pairs(self, count: int | None = None) -> list[Pair]:
+        """All pairs, or some that are spread evenly over them."""
+        with ColmapDatabase(self.source("sift")) as opened:
+            pairs = exhaustive_pairs(opened.images())
+        if count is None or count >= len(pairs):
+            return pairs
+        return [pairs[at] for at in np.linspace(0, len(pairs) - 1, count).astype(int)]
+
+    def matched(self, method: str, pairs: list[Pair], threads: int) -> Path:
+        """The database with the matches of a method; made if it is missing."""
+        path = self._folder / f"{method}, {len(pairs)} pairs.db"
+        if not path.exists():
+            with replacing(path, durable=False) as fresh:
+                match_pairs_by(method, self.source(method), fresh, pairs, threads)
+        return path
+
+    @property
+    def _folder(self) -> Path:
+        return self.work / self.photos.name / str(self.features)
+
+
+def count_missed(scene: Scene, method: str, count: int | None, threads: int) -> dict[str, Any]:
+    """What the matches of a method miss and add in ``count`` pairs, against exact ones."""
+    found = compare_matches(scene.matched(method, scene.pairs(count), threads), threads=threads)
+    with ColmapDatabase(scene.source(method)) as opened:
+        sizes = [image.descriptors for image in opened.images()]
     return {
-        "scene": photos.name,
-        "features": limit,
-        "photos": len(names),
-        "descriptors": [image.descriptors for image in stored],
-        "times": rows,
-        "against_exact": missed,
-        "models": models,
+        "pairs": len(found.pairs),
+        "descriptors": sizes,
+        "exact": found.exact,
+        "missed": found.missed,
+        "added": found.added,
     }
+
+
+def map_scene(scene: Scene, method: str, threads: int, seed: int) -> dict[str, Any]:
+    """Verify and map the matches of a method by COLMAP; what the largest model is like."""
+    pairs = scene.pairs()
+    matched = scene.matched(method, pairs, threads)
+    database = matched.with_name(f"{method}, seed {seed}.db")
+    shutil.copy(matched, database)
+    try:
+        out = matched.with_name(f"{method}, seed {seed}")
+        found = map_matches(database, scene.photos, out, pairs, seed)
+    finally:
+        database.unlink()
+    return {"photos": len(scene.names()), "pairs": len(pairs), **found}
+
+
+def time_methods(
+    scene: Scene, methods: Sequence[str], count: int, threads: int, rounds: int
+) -> dict[str, Any]:
+    """Seconds of matching ``count`` pairs: methods take turns, the best of the rounds counts."""
+    pairs, best = scene.pairs(count), dict.fromkeys(methods, np.inf)
+    sources = {method: scene.source(method) for method in methods}
+    database = scene.source("sift").with_name("timed.db")
+    for _ in range(rounds):
+        for method in methods:
+            seconds = match_pairs_by(method, sources[method], database, pairs, threads)
+            best[method] = min(seconds, best[method])
+    return {"pairs": len(pairs), "rounds": rounds, "seconds": best}
+
+
+def time_brute_force(scene: Scene, count: int, threads: int) -> dict[str, Any]:
+    """Seconds of COLMAP's brute force for ``count`` pairs; once, as it takes long."""
+    return time_methods(scene, [BRUTE], count, threads, 1)

@@ -19,7 +19,8 @@ class Scale:
     sizes: tuple[int, ...]
     points: tuple[Point, ...]
     plain_size: int
-    queries: int = 1024
+    queries: int = 2048
+    """Half of them are timed; the others choose the settings of hnswlib."""
     effort: timing.Effort = timing.FULL
     graph_limit: int | None = None
     """Largest database for which hnswlib is built."""

@@ -108,14 +108,18 @@ def select(
     ]
 
 
-def fastest_rival(rows: Iterable[Measurement], family: str) -> Measurement | None:
+def fastest_rival(
+    rows: Iterable[Measurement], family: str, recall: float = TRUSTED_RECALL
+) -> Measurement | None:
     """Choose the variant of a family to compare with: the fastest.
 
-    Of hnswlib the smallest ef with a recall of at least 0.999 (variants come in the order of ef).
+    Of hnswlib the first that was tuned for the recall, or has it where nothing was tuned (variants
+    come in the order of recall).
     """
     variants = [row for row in rows if row.family == family]
     if family == "hnswlib":
-        variants = [row for row in variants if row.recall >= TRUSTED_RECALL][:1]
+        wanted = (row.recall if row.target is None else row.target for row in variants)
+        variants = [row for row, got in zip(variants, wanted, strict=True) if got >= recall][:1]
     return min(variants, key=lambda row: row.seconds, default=None)
 
 

@@ -98,7 +98,7 @@ def _case_table(rows: list[Measurement]) -> Table:
         )
     graph = fastest_rival(single, "hnswlib")
     if graph is not None:
-        table.caption = f"smallest ef with recall@1 of at least {TRUSTED_RECALL}: {graph.method}"
+        table.caption = f"for recall@1 of {TRUSTED_RECALL}: {graph.setting}"
     return table
 
 

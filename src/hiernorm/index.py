@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,19 +14,16 @@ from hiernorm.arrays import (
     MAX_HITS,
     as_count,
     as_hit_count,
-    as_ids,
     as_rows,
     as_share,
     as_threshold,
-    is_id,
 )
-from hiernorm.certificate import Certificate, digest
+from hiernorm.certificate import Certificate
 from hiernorm.explanation import Explanation, explain_index
 from hiernorm.filters import Where, call_filter, ids_of_array
 from hiernorm.hits import Hits, RangeHits
-from hiernorm.index_changes import IndexChanges
-from hiernorm.index_file import load_index, save_index
-from hiernorm.payload.answers import holds_key, keys_of, payload_of_hits, table_of, visible_columns
+from hiernorm.index_persistence import IndexPersistence
+from hiernorm.payload.answers import payload_of_hits, table_of
 from hiernorm.payload.conditions import is_condition
 from hiernorm.payload.keys import are_keys
 from hiernorm.payload.memory import MemoryPayload
@@ -38,7 +32,7 @@ from hiernorm.threads import thread_count
 from hiernorm.verification import Verification, verify_hits
 
 
-class Index(IndexChanges):
+class Index(IndexPersistence):
     """Entries (id, vector) and exact search over them.
 
     The answer is that of exhaustive search by canonical scores (:mod:`hiernorm.reference`), bit for
@@ -84,6 +78,7 @@ class Index(IndexChanges):
     >>> import numpy as np, hiernorm
     >>> index = hiernorm.Index(dim=3)
     >>> index.add([[1, 0, 0], [0, 1, 0], [0.6, 0.8, 0]], ids=[10, 20, 30])
+    3
     >>> ids, scores = index.search([1, 0, 0], k=2)
     >>> ids.tolist(), scores.round(3).tolist()
     ([[10, 30]], [[1.0, 0.6]])
@@ -105,74 +100,6 @@ class Index(IndexChanges):
         self._settings = IndexSettings(dim, major, share, metric, engine, cells, threads)
         self._payload = MemoryPayload(string_keys)
         self._prepare()
-
-    @property
-    def dim(self) -> int:
-        """d, the number of dimensions."""
-        return self._settings.dim
-
-    @property
-    def major(self) -> int | None:
-        """K; None while it is still to be chosen from the data."""
-        encoding = self._core.encoding()
-        return self._settings.major if encoding is None else encoding.major
-
-    @property
-    def alpha(self) -> float | None:
-        """The energy split of HN vectors; None for plain ones."""
-        return self._settings.alpha
-
-    @property
-    def metric(self) -> Metric:
-        """``"ip"``, ``"cosine"`` or ``"l2"``."""
-        return self._settings.metric
-
-    @property
-    def engine(self) -> Engine:
-        """``"cascade"``, ``"paper"``, ``"flat"`` or ``"exhaustive"``."""
-        return self._settings.engine
-
-    @property
-    def nbytes(self) -> int:
-        """Memory held by entries, codes and tables, in bytes."""
-        return self._core.nbytes
-
-    @property
-    def ids(self) -> Int64Array:
-        """All ids ``(n,)`` in ascending order."""
-        return np.sort(self._core.ids())
-
-    def __len__(self) -> int:
-        return len(self._core)
-
-    @property
-    def string_keys(self) -> bool:
-        """Whether entries are named by strings."""
-        return self._payload.string_keys
-
-    @property
-    def keys(self) -> list[str]:
-        """The string keys of all entries, in the order of :attr:`ids`."""
-        keys: list[str] = keys_of(self._payload, self.ids).tolist()
-        return keys
-
-    @property
-    def columns(self) -> dict[str, str]:
-        """The payload columns, as :attr:`hiernorm.Database.columns`."""
-        return visible_columns(self._payload)
-
-    def __contains__(self, id: object) -> bool:
-        if isinstance(id, str):
-            return holds_key(self._payload, id)
-        return is_id(id) and bool(self._core.find(as_ids(id))[0])
-
-    def __repr__(self) -> str:
-        kind = "plain" if self.alpha is None else f"alpha={self.alpha}"
-        major = "" if self.major is None else f"major={self.major}, "
-        return (
-            f"Index(dim={self.dim}, {major}{kind}, metric={self.metric!r}, "
-            f"engine={self.engine!r}, entries={len(self):,}, {self.nbytes / 2**20:.1f} MiB)"
-        )
 
     def search(
         self,
@@ -218,6 +145,7 @@ class Index(IndexChanges):
         >>> x = hiernorm.normalize(np.random.default_rng(0).standard_normal((500, 32)), 8, 1/8)
         >>> index = hiernorm.Index(dim=32, major=8, alpha=1/8)
         >>> index.add(x)
+        500
         >>> hits = index.search(x[:3], k=5)
         >>> hits.ids.shape, hits.ids[:, 0].tolist()
         ((3, 5), [0, 1, 2])
@@ -285,6 +213,7 @@ class Index(IndexChanges):
         >>> import hiernorm
         >>> index = hiernorm.Index(dim=2)
         >>> index.add([[1, 0], [0.6, 0.8], [0, 1]])
+        3
         >>> ids, scores = index.range([1, 0], threshold=0.5)[0]
         >>> ids.tolist()
         [0, 1]
@@ -322,6 +251,7 @@ class Index(IndexChanges):
         >>> import hiernorm
         >>> index = hiernorm.Index(dim=2)
         >>> index.add([[1, 0], [0.5, 0.5]], ids=[7, 8], payload={"lang": ["en", "de"]})
+        2
         >>> index.payload([8]).to_pylist()
         [{'id': 8, 'lang': 'de'}]
         >>> index.search([1, 0], k=1, where="lang = 'de'").ids.tolist()
@@ -346,6 +276,7 @@ class Index(IndexChanges):
         >>> import hiernorm
         >>> index = hiernorm.Index(dim=2)
         >>> index.add([[1, 0], [0.5, 0.5]], ids=[7, 8])
+        2
         >>> index.reconstruct([8])
         array([[0.5, 0.5]], dtype=float32)
         """
@@ -373,6 +304,7 @@ class Index(IndexChanges):
         >>> x = np.random.default_rng(0).standard_normal((100, 8))
         >>> index = hiernorm.Index(dim=8)
         >>> index.add(x)
+        100
         >>> index.verify(x[:5], index.search(x[:5], k=3)).ok
         True
         """
@@ -404,6 +336,7 @@ class Index(IndexChanges):
         >>> x = np.random.default_rng(0).standard_normal((2000, 64)) * 0.8 ** np.arange(64)
         >>> index = hiernorm.Index(dim=64)
         >>> index.add(x)
+        2000
         >>> found = index.explain()
         >>> found.engine, found.dims_for(0.9), found.share_refined < 0.1
         ('cascade', 6, True)
@@ -416,96 +349,3 @@ class Index(IndexChanges):
             return explain_index(self._settings, self._core, rows, count)
         except _core.DamagedBlockError:
             raise self._damage() from None
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the index to one file, whole or not at all; :meth:`load` maps it.
-
-        Deleted entries are left out. What was at ``path`` is replaced.
-
-        Examples
-        --------
-        >>> import hiernorm, tempfile, pathlib
-        >>> path = pathlib.Path(tempfile.mkdtemp()) / "vectors.hni"
-        >>> index = hiernorm.Index(dim=2)
-        >>> index.add([[1, 0], [0, 1]])
-        >>> index.save(path)
-        >>> hiernorm.Index.load(path).digest == index.digest
-        True
-        """
-        with self._write_lock:
-            if len(self) == 0:
-                raise ValueError("the index is empty: add vectors before you save it")
-            if self.string_keys or self.columns:
-                raise ValueError(
-                    "a file of an index holds vectors and ids; this index has payload or string "
-                    "keys: hiernorm.Database keeps them"
-                )
-            save_index(
-                Path(path),
-                self._settings,
-                self._core,
-                self._entries(),
-                self._next_id,
-                self._fitted_on,
-            )
-
-    @classmethod
-    def load(
-        cls, path: str | os.PathLike[str], *, check: bool = False, threads: int | None = None
-    ) -> Index:
-        """An index that :meth:`save` has written, with the same entries, parameters and answers.
-
-        The file is mapped: nothing is read but what a search needs, and processes share it. The
-        first addition copies the entries to memory; the file never changes. Engine ``"paper"``
-        always copies.
-
-        Parameters
-        ----------
-        path
-            The file.
-        check
-            Read the whole file now and compare it with its digests. Without it, a block of rows or
-            codes is compared with its checksum when it is first read; files of earlier versions
-            have no checksums. A block that is not what was written raises DamagedError.
-        threads
-            As for :class:`Index`.
-
-        Raises
-        ------
-        hiernorm.storage.errors.DamagedError
-            The file is truncated or changed, or is no saved index.
-        hiernorm.storage.errors.FormatVersionError
-            A newer hiernorm has written it.
-        """
-        saved = load_index(Path(path), check=check)
-        index = cls.__new__(cls)
-        index._settings = replace(saved.settings, threads=threads)
-        index._payload = MemoryPayload(string_keys=False)
-        index._prepare()
-        if saved.core is None:
-            index.add(saved.rows, saved.ids)
-        else:
-            index._core, index._fitted_on = saved.core, saved.fitted_on
-            index._file = saved.file
-        index._next_id = saved.next_id
-        return index
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 of parameters and entries, independent of the order of insertion."""
-        with self._write_lock:
-            return self._digest(self._removals, len(self))
-
-    def _digest_later(self, removals: int, entries: int) -> Callable[[], str]:
-        return lambda: self._digest(removals, entries)
-
-    def _digest(self, removals: int, entries: int) -> str:
-        """The digest of the first entries; empty if some were removed since."""
-        with self._write_lock:
-            if removals != self._removals:
-                return ""
-            if (removals, entries) not in self._digests:
-                ids, rows = self._entries(entries)
-                text = digest(self._settings.digested(), ids, rows)
-                self._digests = {(removals, entries): text}
-            return self._digests[removals, entries]

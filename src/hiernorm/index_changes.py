@@ -5,7 +5,6 @@ A change is made under the write lock and is visible as a whole or not at all.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
@@ -17,32 +16,17 @@ from hiernorm._deprecation import renamed_attribute
 from hiernorm.array_types import Float32Array, Int64Array
 from hiernorm.arrays import as_new_ids, following_ids, next_id_after
 from hiernorm.fitting import SETTLED, choose_encoding, fill, is_due, plan_encoding
-from hiernorm.index_file import SavedFile
+from hiernorm.index_state import IndexState
 from hiernorm.payload.keys import as_new_keys, ids_of_keys
 from hiernorm.payload.memory import MemoryPayload
 from hiernorm.progress import ProgressCallback
-from hiernorm.settings import IndexSettings
-from hiernorm.storage.errors import DamagedError
 from hiernorm.storage.sources import read_vectors
 
 Changed = TypeVar("Changed", bound="IndexChanges")
 
 
-class IndexChanges:
+class IndexChanges(IndexState):
     """The part of :class:`hiernorm.Index` that changes entries."""
-
-    _settings: IndexSettings
-    _payload: MemoryPayload
-
-    def _prepare(self) -> None:
-        """Set up the members that are neither parameters nor pickled."""
-        self._core = self._settings.make_core()
-        self._fitted_on = 0
-        self._next_id = 0
-        self._removals = 0  # changes that removed entries
-        self._write_lock = threading.RLock()
-        self._digests: dict[tuple[int, int], str] = {}
-        self._file: SavedFile | None = None  # that a loaded index maps
 
     def add(
         self,
@@ -51,7 +35,7 @@ class IndexChanges:
         *,
         payload: Any = None,
         progress: ProgressCallback | None = None,
-    ) -> None:
+    ) -> int:
         """Add vectors; all of them, or none if one is not acceptable.
 
         Parameters
@@ -67,13 +51,17 @@ class IndexChanges:
         progress
             Called with the number of vectors added so far and the total.
 
+        Returns
+        -------
+        The number of vectors added.
+
         Raises
         ------
         ValueError
             For NaN, infinity, a wrong number of dimensions, a negative or duplicate id, or
             (cosine) a zero vector. The index is unchanged.
         """
-        self._insert(x, ids, payload, progress, replace=False)
+        return self._insert(x, ids, payload, progress, replace=False)
 
     def upsert(
         self,
@@ -82,7 +70,7 @@ class IndexChanges:
         *,
         payload: Any = None,
         progress: ProgressCallback | None = None,
-    ) -> None:
+    ) -> int:
         """Add vectors, replacing entries with the same ids; parameters as for :meth:`add`.
 
         Examples
@@ -90,15 +78,17 @@ class IndexChanges:
         >>> import hiernorm
         >>> index = hiernorm.Index(dim=2)
         >>> index.add([[1, 0], [0, 1]])
+        2
         >>> index.upsert([[0.6, 0.8], [0.8, 0.6]], ids=[1, 2])
+        2
         >>> index.ids.tolist(), index.search([0, 1], k=1).ids.tolist()
         ([0, 1, 2], [[1]])
         """
-        self._insert(x, ids, payload, progress, replace=True)
+        return self._insert(x, ids, payload, progress, replace=True)
 
     def _insert(
         self, x: Any, ids: Any, payload: Any, progress: ProgressCallback | None, *, replace: bool
-    ) -> None:
+    ) -> int:
         rows, found, table = read_vectors(x, self._settings.dim, payload)
         wanted = found if ids is None else ids
         with self._write_lock:
@@ -111,7 +101,7 @@ class IndexChanges:
             else:
                 given = as_new_ids(wanted, len(rows))
             if len(rows) == 0:
-                return
+                return 0
             # Published before the entries: a search that finds them finds their payload.
             before = self._payload
             self._payload = before.inserted(given, table, keys, self._core.ids(), replace)
@@ -120,6 +110,7 @@ class IndexChanges:
             except BaseException:
                 self._payload = before
                 raise
+            return len(rows)
 
     def _insert_rows(
         self,
@@ -163,6 +154,7 @@ class IndexChanges:
         >>> import hiernorm
         >>> index = hiernorm.Index(dim=2)
         >>> index.add([[1, 0], [0, 1], [1, 1]])
+        3
         >>> index.delete([1])
         >>> len(index), 1 in index, index.ids.tolist()
         (2, False, [0, 2])
@@ -245,43 +237,3 @@ class IndexChanges:
         return other
 
     sibling = renamed_attribute("sibling", "_sibling")
-
-    def _entries(self, count: int | None = None) -> tuple[Int64Array, Float32Array]:
-        """Ids and rows of the first ``count`` entries in order of insertion."""
-        core = self._core
-        try:
-            return core.entries(0, len(core) if count is None else count)
-        except _core.DamagedBlockError:
-            raise self._damage() from None
-
-    def _damage(self) -> DamagedError:
-        """The error for a block of the mapped file that is not what was written."""
-        path = None if self._file is None else self._file.path
-        return DamagedError(f"{path} is not what was written: restore it, or save the index again")
-
-    def __getstate__(self) -> dict[str, Any]:
-        with self._write_lock:
-            ids, rows = self._entries()
-            encoding = self._core.encoding()
-            return {
-                "settings": self._settings,
-                "ids": ids,
-                "rows": rows,
-                "fit": None if encoding is None else (encoding.state(), encoding.rotation()),
-                "fitted_on": self._fitted_on,
-                "next_id": self._next_id,
-                "payload": self._payload,
-            }
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self._settings = state["settings"]
-        self._payload = state.get("payload", MemoryPayload(string_keys=False))
-        self._prepare()
-        if state["fit"] is None and self._settings.needs_fit and len(state["ids"]):
-            self._core = self._settings.make_core("flat")
-        if state["fit"] is not None:
-            self._core.set_encoding(_core.Encoding.restore(self._settings.dim, *state["fit"]))
-        if len(state["ids"]):
-            fill(self._core, state["ids"], state["rows"])
-        self._fitted_on = state["fitted_on"]
-        self._next_id = state["next_id"]

@@ -2,39 +2,57 @@
 
 The file is written whole or not at all. It is mapped when it is read: a search reads the pages that
 it needs. What is checked when a file is opened: the layout, the parameters, ids and all that is
-small, against their digests. Rows and codes are checked block by block when they are first read,
-or all at once on request.
+small, against their digests, and the payload. Rows and codes are checked block by block when they
+are first read, or all at once on request.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from hiernorm import _core, _files
-from hiernorm.array_types import Float32Array, Int64Array
+from hiernorm.array_types import AnyArray, Float32Array, Int64Array
+from hiernorm.payload.columns import Column
+from hiernorm.payload.memory import MemoryPayload
 from hiernorm.settings import IndexSettings
 from hiernorm.storage.encoding import write_segment
 from hiernorm.storage.errors import DamagedError, FormatVersionError
+from hiernorm.storage.integrity import wrong_tensors
 from hiernorm.storage.manifest import FileRecord, Parameters
+from hiernorm.storage.payload_file import PayloadFile, column_tensors
 from hiernorm.storage.segment import Segment
 from hiernorm.storage.tensors import TensorFile
 
 FORMAT = "hiernorm index"
-VERSION = 1
+VERSION, WITH_PAYLOAD = 1, 2
+"""Files with payload or string keys are of version 2."""
 LARGE = ("rows", "major_codes", "minor_codes", "cone")
 """Tensors whose names begin so are not read when a file is opened."""
+PAYLOAD = ("values.", "valid.", "offsets.")
+"""How the names of the tensors of payload begin: a column is checked when it is mapped."""
 
 
 @dataclass(frozen=True)
 class SavedFile:
-    """A mapped file: its path, and what is compared with its checksums (``"all"``, ...)."""
+    """A mapped file, and what is compared with its checksums (``"all"``, ...)."""
 
-    path: Path
+    tensors: TensorFile
     checked: str
+
+    @property
+    def path(self) -> Path:
+        """Where it is."""
+        return self.tensors.path
+
+    def damage(self) -> list[str]:
+        """Read the whole file and describe what is not as it was written."""
+        return list(wrong_tensors(self.tensors))
 
 
 @dataclass(frozen=True)
@@ -48,6 +66,8 @@ class SavedIndex:
         entries are too few for codes.
     ids, rows
         ``(n,)`` and ``(n, d)``, mapped.
+    payload
+        The payload columns and string keys of the entries.
     """
 
     settings: IndexSettings
@@ -56,6 +76,7 @@ class SavedIndex:
     core: _core.Index | None
     ids: Int64Array
     rows: Float32Array
+    payload: MemoryPayload
     file: SavedFile
 
 
@@ -64,6 +85,7 @@ def save_index(
     settings: IndexSettings,
     core: _core.Index,
     entries: tuple[Int64Array, Float32Array],
+    payload: MemoryPayload,
     next_id: int,
     fitted_on: int,
 ) -> None:
@@ -74,7 +96,7 @@ def save_index(
     encoding = core.encoding() if settings.engine == "cascade" else None
     members = {
         "format": FORMAT,
-        "version": VERSION,
+        "version": WITH_PAYLOAD if payload.columns else VERSION,
         "major": settings.major,
         "alpha": settings.alpha,
         "engine": settings.engine,
@@ -83,13 +105,21 @@ def save_index(
         "next_id": next_id,
         "fitted_on": fitted_on,
     }
+    more: dict[str, tuple[str, AnyArray]] = {}
+    if payload.columns:
+        members["string_keys"] = payload.string_keys
+        members["columns"] = [asdict(column) for column in payload.columns]
+        table = payload.gather(np.sort(ids))
+        for column in payload.columns:
+            values = table.column(column.name).combine_chunks()
+            more |= column_tensors(column, values)
 
     def describe(segment: dict[str, Any]) -> dict[str, str]:
         members["sha256"] = _digest(members, segment)
         return {"index": json.dumps(members, sort_keys=True)}
 
     with _files.replacing(path) as fresh:
-        write_segment(fresh, settings, ids, rows, encoding=encoding, describe=describe)
+        write_segment(fresh, settings, ids, rows, encoding=encoding, describe=describe, more=more)
 
 
 def load_index(path: Path, *, check: bool) -> SavedIndex:
@@ -120,6 +150,7 @@ def load_index(path: Path, *, check: bool) -> SavedIndex:
         )
         parameters = Parameters(settings.dim, None, None, settings.metric)
         next_id, fitted_on, flat = members["next_id"], members["fitted_on"], members["flat"]
+        columns = [Column(**column) for column in members.get("columns", [])]
     except (KeyError, TypeError, ValueError) as error:
         raise DamagedError(f"{path} has parameters of no index: {error}") from None
     record = FileRecord(path.name, file.size, file.header.digest)
@@ -128,8 +159,17 @@ def load_index(path: Path, *, check: bool) -> SavedIndex:
     core = _map_core(segment, settings, flat)
     if core is None:  # whoever copies the rows reads them all
         _check_tensors(segment.file, everything=True)
-    mapped = SavedFile(path, "all" if check else segment.checked)
-    return SavedIndex(settings, next_id, fitted_on, core, segment.ids, segment.rows, mapped)
+    payload = MemoryPayload(bool(members.get("string_keys", False)))
+    if columns:
+        n, ids = len(segment), segment.sorted_ids
+        table = PayloadFile(segment.file, n, columns).table(columns)
+        payload = MemoryPayload(
+            payload.string_keys, tuple(columns), ids, np.ones(n, np.bool_), table
+        )
+    mapped = SavedFile(segment.file, "all" if check else segment.checked)
+    return SavedIndex(
+        settings, next_id, fitted_on, core, segment.ids, segment.rows, payload, mapped
+    )
 
 
 def _digest(members: dict[str, Any], segment: dict[str, Any]) -> str:
@@ -147,10 +187,10 @@ def _members(file: TensorFile) -> tuple[dict[str, Any], dict[str, Any]]:
         known = False
     if not known:
         raise DamagedError(f"{file.path} is no saved index: Index.save writes one")
-    if members.get("version") != VERSION:
+    if members.get("version") not in (VERSION, WITH_PAYLOAD):
         raise FormatVersionError(
             f"{file.path} has index version {members.get('version')!r}, this hiernorm reads "
-            f"version {VERSION}"
+            f"versions {VERSION} and {WITH_PAYLOAD}"
         )
     if members.get("sha256") != _digest(members, description):
         raise DamagedError(f"{file.path} has parameters that are not those that were written")
@@ -160,7 +200,9 @@ def _members(file: TensorFile) -> tuple[dict[str, Any], dict[str, Any]]:
 def _check_tensors(file: TensorFile, *, everything: bool) -> None:
     digests = file.recorded_digests()
     for name in file.header.tensors:
-        if (everything or not name.startswith(LARGE)) and digests.get(name) != file.digest_of(name):
+        if not everything and name.startswith((*LARGE, *PAYLOAD)):
+            continue
+        if digests.get(name) != file.digest_of(name):
             raise DamagedError(f"{file.path}: {name!r} is not what was written; save it again")
 
 

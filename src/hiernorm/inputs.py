@@ -68,6 +68,8 @@ def to_numpy(name: str, values: Any) -> AnyArray:
         return _from_torch(name, values)
     if library == "pandas":
         return _from_pandas(name, values)
+    if library == "polars" and hasattr(values, "collect"):
+        raise TypeError(f"{name} are a query of polars that has not run: give .collect()")
     if library == "scipy" and hasattr(values, "toarray"):
         raise TypeError(f"{name} are sparse, dense ones are searched: give .toarray()")
     if hasattr(values, "__arrow_c_stream__") or hasattr(values, "__arrow_c_array__"):
@@ -78,6 +80,11 @@ def to_numpy(name: str, values: Any) -> AnyArray:
         return _from_dlpack(name, values)
     if isinstance(values, (list, tuple)) and values and is_array(values[0]):
         return _stack(name, values)
+    if values is None or isinstance(values, (bytes, dict, frozenset, set, str)):
+        raise TypeError(
+            f"{name} must be numbers (float32 is used) in an array or a list, "
+            f"got {type(values).__name__}"
+        )
     try:
         return _whole_rows(name, np.asarray(values))
     except ValueError:
@@ -109,7 +116,7 @@ def _from_dlpack(name: str, values: Any) -> AnyArray:
         return np.from_dlpack(values)
     except (BufferError, RuntimeError, TypeError) as error:
         raise TypeError(
-            f"{name} cannot be read by DLPack ({error}): convert them to float32 first"
+            f"{name} cannot be read by DLPack ({error}): convert them to NumPy or to float32 first"
         ) from None
 
 
@@ -118,13 +125,22 @@ def _from_pandas(name: str, values: Any) -> AnyArray:
         if len(values.columns) and all(dtype.kind in "fiub" for dtype in values.dtypes):
             if values.isna().to_numpy().any():
                 raise ValueError(f"{name} have missing values")
-            found: AnyArray = values.to_numpy()
+            kinds = [getattr(dtype, "numpy_dtype", dtype) for dtype in values.dtypes]
+            found: AnyArray = values.to_numpy(dtype=np.result_type(*kinds))
             return found
-        lists = [c for c in values.columns if values[c].dtype.kind == "O"]
+        lists = [c for c in values.columns if _holds_rows(values[c])]
         values = values[_column_of_vectors(name, lists)]
     if str(values.dtype).startswith(("list<", "fixed_size_list<", "large_list<")):
         return _from_arrow(name, values)
     return _whole_rows(name, values.to_numpy())
+
+
+def _holds_rows(column: Any) -> bool:
+    """Whether a column of pandas has arrays or lists: text is of the same dtype."""
+    if column.dtype.kind != "O":
+        return False
+    first = next(iter(column.dropna()), None)
+    return is_array(first) or isinstance(first, (list, tuple))
 
 
 def _from_arrow(name: str, values: Any) -> AnyArray:
@@ -150,7 +166,15 @@ def _from_arrow(name: str, values: Any) -> AnyArray:
 def _is_list(kind: Any) -> bool:
     types = import_extra("pyarrow", extra=ARROW_EXTRA).types
     kind = getattr(kind, "storage_type", kind)
-    return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
+    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
+        return True
+    return _is_list_view(kind)
+
+
+def _is_list_view(kind: Any) -> bool:
+    types = import_extra("pyarrow", extra=ARROW_EXTRA).types
+    names = ("is_list_view", "is_large_list_view")  # from pyarrow 16 on
+    return any(getattr(types, name, lambda _: False)(kind) for name in names)
 
 
 def _from_chunk(name: str, chunk: Any) -> AnyArray:
@@ -163,7 +187,8 @@ def _from_chunk(name: str, chunk: Any) -> AnyArray:
     if _is_list(chunk.type):
         inner, rows = chunk.flatten(), len(chunk)
         if not types.is_fixed_size_list(chunk.type):
-            lengths = np.diff(chunk.offsets.to_numpy())
+            is_view = _is_list_view(chunk.type)
+            lengths = chunk.sizes.to_numpy() if is_view else np.diff(chunk.offsets.to_numpy())
             if (lengths != lengths[0]).any():
                 _refuse_lengths(name, [range(length) for length in lengths])
         found = _from_chunk(f"a value of {name}", inner)

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from hiernorm.array_types import Float32Array, Int64Array
 from hiernorm.hits import Hits, RangeHits
+from hiernorm.progress import ProgressCallback
 from hiernorm.settings import Metric
 from hiernorm.verification import Verification
 
@@ -31,6 +32,7 @@ class Searchable(Protocol):
     ...     return ids[:, 0].tolist()
     >>> index = hiernorm.Index(dim=2)
     >>> index.add([[1, 0], [0, 1]])
+    2
     >>> isinstance(index, hiernorm.Searchable), nearest(index, [0, 1]), nearest(index, [0, 1], True)
     (True, [1], [0])
     """
@@ -97,6 +99,29 @@ class Searchable(Protocol):
 
     def verify(self, q: npt.ArrayLike, hits: Hits, *, where: Any = None) -> Verification:
         """Compare an answer with exhaustive search and list the differences."""
+
+    def add(
+        self,
+        x: Any,
+        ids: npt.ArrayLike | Sequence[str] | None = None,
+        *,
+        payload: Any = None,
+        progress: ProgressCallback | None = None,
+    ) -> int:
+        """Add vectors, all or none; returns how many. See :meth:`hiernorm.Database.add`."""
+
+    def upsert(
+        self,
+        x: Any,
+        ids: npt.ArrayLike | Sequence[str] | None = None,
+        *,
+        payload: Any = None,
+        progress: ProgressCallback | None = None,
+    ) -> int:
+        """Add vectors, replacing entries with the same ids; returns how many."""
+
+    def check(self) -> Verification:
+        """Read all files and list what is not as it was written."""
 
     def delete(self, ids: npt.ArrayLike | Sequence[str], *, ignore_missing: bool = False) -> None:
         """Delete entries; KeyError names the first id that is not there, unless ignored."""

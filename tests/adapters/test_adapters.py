@@ -157,9 +157,8 @@ def test_the_descriptor_fits_into_local_feature():
 # ann-benchmarks
 
 
-@pytest.fixture
-def ann_module(monkeypatch):
-    """The algorithm, loaded as ann-benchmarks does, with a base class of the same interface."""
+def load_benchmark_module(monkeypatch, benchmark: str):
+    """The algorithm, loaded as a benchmark does, with a base class of the same interface."""
     base = types.ModuleType("ann.base.module")
 
     class BaseANN:
@@ -178,11 +177,49 @@ def ann_module(monkeypatch):
         package.__path__ = []
         monkeypatch.setitem(sys.modules, name, package)
     monkeypatch.setitem(sys.modules, "ann.base.module", base)
-    file = ROOT / "experiments" / "ann_benchmarks" / "hiernorm" / "module.py"
+    file = ROOT / "experiments" / benchmark / "hiernorm" / "module.py"
     spec = importlib.util.spec_from_file_location("ann.hiernorm.module", file)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture
+def ann_module(monkeypatch):
+    return load_benchmark_module(monkeypatch, "ann_benchmarks")
+
+
+@pytest.fixture
+def vibe_module(monkeypatch):
+    return load_benchmark_module(monkeypatch, "vibe")
+
+
+@pytest.mark.parametrize("metric", ["ip", "normalized", "cosine", "euclidean"])
+def test_the_algorithm_of_vibe_is_exact_for_every_distance(vibe_module, metric):
+    yaml = pytest.importorskip("yaml", reason="needs PyYAML")
+    folder = ROOT / "experiments" / "vibe" / "hiernorm"
+    config = yaml.safe_load((folder / "config.yml").read_text(encoding="utf-8"))
+    (definition,) = config["float"]["any"]
+    assert definition["module"] == f"vibe.algorithms.{folder.name}"
+    assert definition["singularity_image"] == folder.name
+    (group,) = definition["run_groups"].values()
+    x, q = (rows.astype(np.float64) for rows in (random_rows(500, 20), random_rows(9, 20, seed=1)))
+    if metric != "euclidean":
+        lengths = np.linalg.norm(x, axis=1) if metric == "cosine" else 1.0
+        nearness = q @ x.T / lengths
+    else:
+        nearness = -np.square(q[:, None] - x).sum(axis=2)
+    expected = np.argsort(-nearness, axis=1)[:, :4]
+    for engine in group["args"]["engine"]:
+        algorithm = getattr(vibe_module, definition["constructor"])(metric, engine)
+        algorithm.fit(x.astype(np.float32))
+        for setting in group["query_args"]["none"]:
+            algorithm.set_query_arguments(setting)
+        found = [algorithm.query(row, 4) for row in q.astype(np.float32)]
+        np.testing.assert_array_equal(found, expected)
+        assert str(algorithm) == f"hiernorm({engine})"
+    with pytest.raises(NotImplementedError, match="hamming"):
+        vibe_module.Hiernorm("hamming", "cascade")
 
 
 @pytest.mark.parametrize("metric", ["angular", "euclidean"])

@@ -249,6 +249,18 @@ def test_debug_shows_the_error_itself(tmp_path: Path) -> None:
     assert isinstance(result.exception, hiernorm.DatabaseError)
 
 
+def test_the_file_of_an_index_is_checked(tmp_path: Path) -> None:
+    rows = vectors(1, 300)
+    index = hiernorm.Index(D, engine="flat")
+    index.add(rows)
+    index.save(tmp_path / "vectors.hni")
+    assert "all is as it was written" in run("check", tmp_path / "vectors.hni").stdout
+    content = bytearray((tmp_path / "vectors.hni").read_bytes())
+    content[content.index(rows.tobytes()) + 4] ^= 1
+    (tmp_path / "vectors.hni").write_bytes(content)
+    assert "'rows' is not what was written" in run("check", tmp_path / "vectors.hni", code=3).stdout
+
+
 @pytest.mark.parametrize(
     "command", ["build", "add", "delete", "search", "info", "check", "compact", "export"]
 )

@@ -40,7 +40,7 @@ def test_every_command_is_in_a_section_and_told_in_a_whole_sentence() -> None:
     ]
 
 
-@pytest.mark.parametrize("name", ["cluster", "data"])
+@pytest.mark.parametrize("name", ["cluster", "colmap", "data"])
 def test_groups_tell_their_commands_in_whole_sentences(name: str) -> None:
     assert "..." not in help_of(name).partition("Commands:")[2]
 
@@ -51,6 +51,11 @@ def test_options_are_told_in_sentences_and_their_values_have_names(name: str) ->
         assert not isinstance(parameter.type, click.types.FuncParamType)
         if isinstance(parameter, click.Option):
             assert re.fullmatch(r"[A-Z\d-].*\.", parameter.help or "", re.DOTALL), parameter.name
+
+
+def test_all_commands_but_two_print_json() -> None:
+    without = {name for name in COMMANDS if "--json" not in help_of(name)}
+    assert without == {"completion", "explore"}
 
 
 def test_help_and_page_list_all_exit_codes() -> None:

@@ -52,6 +52,14 @@ def test_every_link_between_pages_leads_to_a_file(site: Path) -> None:
             assert (page.parent / unquote(unescape(target))).is_file(), (page.name, target)
 
 
+def test_names_in_docstrings_are_links(site: Path) -> None:
+    pages = {page: page.read_text(encoding="utf-8") for page in site.rglob("*.html")}
+    for page, text in pages.items():
+        assert not re.search(r":(?:attr|class|data|exc|func|meth|mod):<", text), page
+    text = pages[site / "reference" / "api.html"]
+    assert re.search(r'href="#hiernorm.Database"[^>]*><code>hiernorm.Database</code></a>', text)
+
+
 def test_every_formula_is_mathml(site: Path) -> None:
     text = (site / "concepts" / "exactness.html").read_text(encoding="utf-8")
     assert text.count("<math") > 50
@@ -90,5 +98,5 @@ def test_site_works_from_the_file_system_without_a_network(browser, site: Path) 
 def test_wide_tables_and_formulas_do_not_widen_a_phone(browser, site: Path) -> None:
     page = browser.new_page(viewport={"width": 390, "height": 844})
     for name in ("index", "concepts/exactness", "research/performance", "research/reproduction"):
-        page.goto((site / f"{name}.html").as_uri())
+        page.goto((site / f"{name}.html").as_uri(), wait_until="networkidle")
         assert page.evaluate("document.documentElement.scrollWidth") == 390, name

@@ -67,6 +67,70 @@ def test_ids_of_deleted_entries_are_not_given_out_again(tmp_path: Path) -> None:
     assert twin.ids.tolist() == [0, 1, 3]
 
 
+@pytest.mark.parametrize("kind", ["hn-cells", "plain-cascade", "plain-flat", "hn-paper"])
+def test_payload_is_in_the_file(kind: str, tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow", reason="needs hiernorm[payload]")
+    index = filled(kind, hn_rows(N, D, MAJOR), MAJOR, ids=np.arange(N)[::-1])
+    index.delete([3, 4])
+    index.upsert(
+        hn_rows(3, D, MAJOR, seed=4),
+        ids=[5, 6, 7],
+        payload={"lang": ["en", None, "de"], "year": [2019, 2020, 2021]},
+    )
+    twin = _saved(index, tmp_path)
+    assert twin.columns == index.columns == {"lang": "string", "year": "int64"}
+    assert twin.payload().equals(index.payload())
+    queries = hn_rows(4, D, MAJOR, seed=1)
+    for found in (index, twin):
+        assert sorted(found.search(queries, 3, where="year >= 2020").ids[0].tolist()) == [-1, 6, 7]
+    twin.add(hn_rows(1, D, MAJOR, seed=5), payload={"lang": ["fr"]})
+    twin.delete([6])
+    assert twin.search(queries, 2, where="lang = 'fr'").ids[:, 0].tolist() == [N] * 4
+    assert not len(twin.search(queries, 1, where="year = 2020").to_arrow())
+
+
+def test_string_keys_are_in_the_file(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow", reason="needs hiernorm[payload]")
+    index = hiernorm.Index(4, string_keys=True)
+    index.add(random_rows(5, 4), ids=["a", "b", "ü", "d", "e"])
+    index.delete(["d"])
+    twin = _saved(index, tmp_path)
+    assert twin.string_keys
+    assert twin.keys == index.keys
+    assert "ü" in twin
+    assert "d" not in twin
+    twin.add(random_rows(1, 4, seed=1), ids=["f"])
+    with pytest.raises(ValueError, match="key 'a' is in the index already"):
+        twin.add(random_rows(1, 4), ids=["a"])
+
+
+def test_changed_payload_is_found_when_a_file_is_loaded(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow", reason="needs hiernorm[payload]")
+    index = hiernorm.Index(4)
+    index.add(random_rows(300, 4), payload={"word": [f"word-{i}" for i in range(300)]})
+    index.save(tmp_path / "a")
+    content = (tmp_path / "a").read_bytes()
+    (tmp_path / "a").write_bytes(content.replace(b"word-17", b"word-18", 1))
+    with pytest.raises(DamagedError, match=r"'values\.word' is not what was written"):
+        hiernorm.Index.load(tmp_path / "a")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="mapped files cannot be changed there")
+def test_check_reads_the_file_that_is_mapped(tmp_path: Path) -> None:
+    filled("plain-cascade", random_rows(N, D), None).save(tmp_path / "a")
+    twin = hiernorm.Index.load(tmp_path / "a")
+    assert twin.check().ok
+    content = bytearray((tmp_path / "a").read_bytes())
+    rows = content.rfind(random_rows(N, D)[N // 2].tobytes())
+    with open(tmp_path / "a", "r+b") as file:
+        file.seek(rows)
+        file.write(b"\x01")
+    (difference,) = twin.check().differences
+    assert difference.endswith("'rows' is not what was written")
+    twin = hiernorm.Index.load(tmp_path / "a")
+    assert not twin.check()
+
+
 def test_an_index_that_reads_all_rows_does_so_after_it_was_loaded(tmp_path: Path) -> None:
     x = np.random.default_rng(0).random((2000, 24), dtype=np.float32) + 3
     index = hiernorm.Index(24, metric="l2")

@@ -14,7 +14,7 @@ pytest.importorskip("threadpoolctl", reason="needs hiernorm[bench]")
 
 from click.testing import CliRunner
 
-from experiments.harness import conditions, methods
+from experiments.harness import conditions, methods, opponents
 from experiments.harness.comparison import Case, DisagreementError, Report
 from experiments.harness.conditions import Group
 from experiments.harness.points import ALL_POINTS
@@ -147,7 +147,7 @@ def test_picture_of_an_empty_report_is_drawn(tmp_path):
 
 def test_run_without_peers_reports_them_missing(monkeypatch):
     found = conditions.import_optional
-    for module in (conditions, methods):
+    for module in (conditions, methods, opponents):
         monkeypatch.setattr(
             module, "import_optional", lambda name: found(name) if name == "threadpoolctl" else None
         )
@@ -221,7 +221,8 @@ def test_all_methods_find_the_same_entries():
     case = Case(500, (16, 1 / 8), peers=True, graph=True)
     database, queries = data.draw(case, queries=20, seed=3)
     engines = methods.own_engines(case.point)
-    for method in (*engines, *methods.peer_methods(everything=True, graph=True)):
+    peers = (*methods.exact_peers(everything=True), *methods.graph_methods())
+    for method in (*engines, *peers):
         method.build(database, seed=0)
         for manner in ("single", "batch"):
             for k in (1, 10):
@@ -262,7 +263,16 @@ def test_goals_where_less_is_better():
     assert Goal("overhead", "us", 10, 3, False, 12.0).verdict == "missed"
 
 
-def test_rival_of_hnswlib_is_the_smallest_ef_with_trusted_recall(report):
+def test_rival_of_hnswlib_is_the_one_that_was_tuned_for_the_recall(report):
+    rows = select(report.measurements, 600, (16, 1 / 8), "single", 1, 1)
+    tuned = {row.target: row for row in rows if row.family == "hnswlib"}
+    assert set(tuned) == {0.99, 0.999}
+    assert fastest_rival(rows, "hnswlib") is tuned[0.999]
+    assert fastest_rival(rows, "hnswlib", recall=0.99) is tuned[0.99]
+    assert all("ef=" in row.setting for row in tuned.values())
+
+
+def test_rival_of_hnswlib_that_was_not_tuned_is_the_smallest_ef_with_the_recall(report):
     rows = select(report.measurements, 600, (16, 1 / 8), "single", 1, 1)
     base = rows[0]
     variants = [

@@ -27,7 +27,7 @@ def test_every_way_of_searching_text_is_exact_and_timed(tmp_path: Path) -> None:
     arguments += ["--cache", tmp_path / "cache"]
     CliRunner().invoke(main, list(map(str, arguments)), catch_exceptions=False)
     report = read_record(tmp_path / "text.json").result
-    assert (report["entries"], report["queries"]) == (134, 1)
+    assert (report["entries"], report["queries"]) == (130, 5)
     assert [(g["manner"], g["k"]) for g in report["groups"]] == [
         ("single", 1),
         ("single", 10),
@@ -36,12 +36,12 @@ def test_every_way_of_searching_text_is_exact_and_timed(tmp_path: Path) -> None:
     ]
     for group in report["groups"]:
         names = [row["method"] for row in group["methods"]]
-        assert "FAISS IndexFlatIP" in names
+        assert {"FAISS IndexFlatIP", "hnswlib, recall 0.99", "hnswlib, recall 0.999"} <= set(names)
         for row in group["methods"]:
             assert row["us_per_query"] > 0
             assert row["same_ids"] == 1 or not row["method"].startswith("hiernorm")
     for steps in report["survivors"]["k=10"].values():
-        assert 10 <= steps["settled"] <= 134
+        assert 10 <= steps["settled"] <= 130
     assert len(list((tmp_path / "cache").iterdir())) == 1
 
 

@@ -110,6 +110,8 @@ def test_bad_weights_have_their_errors(tmp_path: Path) -> None:
         load_weights(tmp_path / "text.pth")
     with pytest.raises(FileNotFoundError, match=r"no such file: .*none\.pth"):
         load_weights(tmp_path / "none.pth")
+    with pytest.raises(ValueError, match=r"no weights 'hardnett': expected a file, .*hn16"):
+        load_weights("hardnett")
 
 
 @torch.no_grad()

@@ -101,6 +101,14 @@ COPIED: dict[str, Callable[[], Any]] = {
     "pandas column of lists": lambda: _pandas().Series(X.tolist()),
     "pandas frame with one such column": lambda: _pandas().DataFrame({"n": range(6), "v": list(X)}),
     "pandas frame of numbers": lambda: _pandas().DataFrame(X),
+    "pandas frame with vectors and text": lambda: _pandas().DataFrame(
+        {"text": ["a"] * 6, "v": list(X)}
+    ),
+    "pandas frame of nullable numbers": lambda: _pandas().DataFrame(X).astype("Float32"),
+    "pandas frame of Arrow numbers": lambda: _pandas().DataFrame(X).astype("float[pyarrow]"),
+    "Arrow views of lists": lambda: _arrow().array(
+        X.tolist(), _arrow().list_view(_arrow().float32())
+    ),
     "polars lists": lambda: _polars().Series("v", X.tolist()),
     "polars frame": lambda: _polars().DataFrame({"n": range(6), "v": X.tolist()}),
     "polars frame of numbers": lambda: _polars().DataFrame(X),
@@ -193,10 +201,18 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "a dtype without NumPy": (
         lambda: OnlyDLPack(_torch().zeros(2, 4).bfloat16()),
-        "convert them to float32 first",
+        "convert them to NumPy or to float32 first",
     ),
     "torch sparse": (lambda: _torch().eye(3).to_sparse(), "vectors are sparse"),
     "torch meta": (lambda: _torch().eye(3, device="meta"), "meta device, which has no values"),
+    "polars query": (
+        lambda: _polars().DataFrame({"v": X.tolist()}).lazy(),
+        "vectors are a query of polars that has not run: give .collect()",
+    ),
+    "a gradient behind DLPack": (
+        lambda: OnlyDLPack(_torch().zeros(2, 4, requires_grad=True)),
+        "convert them to NumPy or to float32 first",
+    ),
     "scipy sparse": (
         lambda: pytest.importorskip("scipy.sparse", reason="needs scipy").csr_matrix(X),
         "vectors are sparse, dense ones are searched: give .toarray()",
@@ -204,6 +220,9 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "complex": (lambda: X.astype(complex), "vectors must be numbers (float32 is used)"),
     "text": (lambda: "abc", "vectors must be numbers (float32 is used)"),
     "nothing": (lambda: None, "vectors must be numbers (float32 is used)"),
+    "bytes": (lambda: b"abc", "in an array or a list, got bytes"),
+    "a dict": (lambda: {"a": [1.0]}, "in an array or a list, got dict"),
+    "a set": (lambda: {1.0, 2.0}, "in an array or a list, got set"),
 }
 
 
@@ -237,6 +256,44 @@ def test_all_doors_take_them(tmp_path: Path) -> None:
     right = hiernorm.match_descriptors(unit, unit)
     np.testing.assert_array_equal(matched.pairs, right.pairs)
     assert len(right.pairs) == len(X)
+
+
+@pytest.mark.parametrize(
+    ("ids", "text"),
+    [
+        ({1, 2}, "ids are a set, which has no order: give sorted(ids)"),
+        ([None, 1], "ids must be integers (int64 is used), got NoneType"),
+        (["a", "b"], "got dtype <U1: see string_keys=True"),
+        ([0.5, 1.5], "ids must be integers (int64 is used), got dtype float64"),
+    ],
+)
+def test_ids_that_are_none_are_refused_in_our_words(ids: Any, text: str) -> None:
+    index = hiernorm.Index(4)
+    index.add(X)
+    for act in (
+        lambda: index.add(X[:2], ids=ids),
+        lambda: index.delete(ids),
+        lambda: index.search(X, 1, where=ids),
+    ):
+        with pytest.raises(TypeError) as caught:
+            act()
+        assert text in str(caught.value) or "ids are integers in this index" in str(caught.value)
+    assert len(index) == len(X)
+
+
+def test_missing_ids_are_named() -> None:
+    for ids in (_arrow().array([1, None]), _polars().Series([1, None])):
+        with pytest.raises(ValueError, match=r"ids have missing values \(null\)"):
+            hiernorm.Index(4).add(X[:2], ids=ids)
+
+
+@pytest.mark.parametrize("kind", ["bytes", "a dict", "a set"])
+def test_what_is_no_source_of_vectors_is_not_read_as_one(kind: str, tmp_path: Path) -> None:
+    make, text = REFUSED[kind]
+    for found in (hiernorm.Index(4), hiernorm.Database.create(tmp_path / "db", 4)):
+        with pytest.raises(TypeError) as caught:
+            found.add(make())
+        assert text in str(caught.value)
 
 
 def test_the_engine_needs_none_of_these_libraries() -> None:

@@ -128,6 +128,22 @@ def test_ids_that_come_without_follow_the_largest_ever_used(container: str) -> N
 
 
 @each
+def test_additions_say_how_many(container: str) -> None:
+    with empty(container, "plain", D, MAJOR) as found:
+        assert found.add(X[:3], ids=[4, 5, 6]) == 3
+        assert found.upsert(X[:2], ids=[6, 7]) == 2
+        assert found.add(X[0]) == 1
+        assert found.add(X[:0]) == 0
+        assert found.ids.tolist() == [4, 5, 6, 7, 8]
+
+
+@each
+def test_files_that_are_there_or_not_are_checked(container: str) -> None:
+    with holding(X, container, "plain", MAJOR) as found:
+        assert found.check().ok
+
+
+@each
 def test_negative_ids_are_refused(container: str) -> None:
     with holding(X, container, "plain", MAJOR) as found:
         for change in (found.add, found.upsert):
@@ -211,8 +227,10 @@ def test_verify_finds_what_was_tampered_with(container: str) -> None:
 
 
 @pytest.mark.parametrize("container", CONTAINERS[1:])
-def test_files_are_checked_and_the_former_name_warns(container: str) -> None:
-    with holding(X, container, "plain", MAJOR) as found:
-        assert found.check().ok
-        with pytest.warns(DeprecationWarning, match=r"verify\(\) without an answer is now called"):
-            assert found.verify().ok
+def test_the_former_name_of_check_warns(container: str) -> None:
+    text = r"verify\(\) without an answer is now called"
+    with (
+        holding(X, container, "plain", MAJOR) as found,
+        pytest.warns(DeprecationWarning, match=text),
+    ):
+        assert found.verify().ok

@@ -204,7 +204,11 @@ def test_a_place_is_found_and_unknown_ones_are_not_claimed(made, tmp_path):
     # Its own photo, left out of the collection's answer, is nowhere else.
     own = invoke("locate", made / "photos/coffee.png", "--in", made / "all.hn")
     assert own.exit_code == 7
-    assert "none is convincing: of the best, " in own.stderr
+    assert "no photo matches: of the best, " in own.stderr
+    header, *rows, _ = own.stdout.splitlines()
+    assert header.split() == ["verdict", "inliers", "matches", "votes", "photo"]
+    assert rows
+    assert all(row.startswith("no match ") for row in rows)
     assert "coffee" not in own.stdout
 
 

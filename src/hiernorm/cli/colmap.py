@@ -101,7 +101,7 @@ def match(
     threads: int | None,
     as_json: bool,
 ) -> None:
-    """Match pairs of images exactly and write the matches into DATABASE.
+    """Match images exactly and write the matches into DATABASE.
 
     All pairs are matched, unless --pairs, --retrieve or --sequential chooses some. For SIFT the
     matches equal those of COLMAP's brute-force matcher. An interrupted run is continued by running
@@ -194,9 +194,10 @@ def compare(
     threads: int | None,
     as_json: bool,
 ) -> None:
-    """Show what the matches in DATABASE miss and add, against exact matching.
+    """Compare the matches in DATABASE with exact ones.
 
-    DATABASE is only read. The picture shows the pair that misses the most.
+    The command counts the matches that DATABASE misses, and those that it has beyond the exact
+    ones. DATABASE is only read. The picture shows the pair that misses the most.
     """
     with ColmapDatabase(database) as opened:
         kind = common_type(opened, exhaustive_pairs(opened.images()))

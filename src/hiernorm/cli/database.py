@@ -42,6 +42,7 @@ from hiernorm.cli.payload import (
 from hiernorm.cli.progress import progress_bar
 from hiernorm.cli.requirements import PARQUET
 from hiernorm.hits import Hits
+from hiernorm.index import Index
 from hiernorm.settings import Metric
 from hiernorm.storage.database import Database
 from hiernorm.storage.errors import DamagedError
@@ -271,9 +272,11 @@ def echo_hits(hits: Hits, k: int, as_json: bool, **facts: Any) -> None:
 def check(database: Path, as_json: bool) -> None:
     """Read all files and list what is damaged.
 
-    The exit code is 3 if anything is.
+    DATABASE is a folder, or a file that Index.save wrote. The exit code is 3 if anything is
+    damaged.
     """
-    echo_damage(Database.open(database).check(), str(database), as_json)
+    opened = Index.load(database) if database.is_file() else Database.open(database)
+    echo_damage(opened.check(), str(database), as_json)
 
 
 def echo_damage(found: Verification, database: str, as_json: bool) -> None:

@@ -55,9 +55,9 @@ def locate_command(
     """Find the photos of a collection that show the place of PHOTO.
 
     Every descriptor votes for the photos of its exact nearest neighbours. The photos with the most
-    votes are verified geometrically. Convincing photos come first, by inliers; the others follow by
-    votes. A photo is convincing if more matches agree than chance would give. The picture shows the
-    best photo beside PHOTO. The exit code is 7 if no photo is convincing.
+    votes are verified geometrically. A photo matches if more descriptors agree on one geometry than
+    chance would give. Photos that match come first, by inliers; the others follow by votes. The
+    picture shows the best photo beside PHOTO. The exit code is 7 if no photo matches.
     """
     collection = Collection.open(path)
     model = load_model(collection.settings.model)
@@ -79,6 +79,8 @@ def locate_command(
         {
             "photo": collection.photos[c.photo].name,
             "inliers": c.inliers,
+            "distinct_matches": c.match.evidence.matches,
+            "distinct_inliers": c.match.evidence.inliers,
             "needed": c.match.evidence.needed,
             "convincing": c.convincing,
             "matches": len(c.match.matches),
@@ -89,24 +91,31 @@ def locate_command(
     if as_json:
         click.echo(json.dumps({"found": rows, "convincing": convincing, "seconds": seconds}))
     else:
+        click.echo("verdict   inliers  matches  votes  photo")
         for row in rows:
+            verdict = "match" if row["convincing"] else "no match"
             click.echo(
-                f"{row['inliers']:>5} inliers {row['matches']:>5} matches {row['votes']:>5} votes  "
+                f"{verdict:<8}{row['inliers']:>9}{row['matches']:>9}{row['votes']:>7}  "
                 f"{row['photo']}"
             )
         times = ", ".join(f"{step} {s:.2f} s" for step, s in seconds.items())
         click.echo(f"{len(collection)} photos, {len(collection.ids):,} keypoints; {times}")
         if not convincing:
             reason = (
-                f"of the best, {found[0].match.evidence.reason}" if found else "nothing to compare"
+                f"of the best, {found[0].match.evidence.reason}"
+                if found
+                else "there is nothing to compare with"
             )
-            click.echo(f"none is convincing: {reason}", err=True)
+            click.echo(f"no photo matches: {reason}", err=True)
     if out is not None and found:
         best = found[0]
         pairs, frames = best.match.matches.pairs, collection.keypoints_of(best.photo)[1]
         points = query.frames.centres[pairs[:, 0]], frames.centres[pairs[:, 1]]
         photos = read_colour(photo), read_colour(collection.file_of(best.photo))
-        title = f"{collection.photos[best.photo].name}: {best.inliers} of {len(pairs)} agree"
+        verdict = "match" if convincing else "no match"
+        title = (
+            f"{verdict}, {collection.photos[best.photo].name}: {best.inliers} of {len(pairs)} agree"
+        )
         write_picture(out, draw_matches(photos, points, best.match.geometry.inliers, title))
     if not convincing:
         raise click.exceptions.Exit(NO_MATCH)

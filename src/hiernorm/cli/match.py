@@ -98,6 +98,8 @@ def match(
             "keypoints": [len(one.frames), len(other.frames)],
             "matches": len(pairs),
             "inliers": estimate.count,
+            "distinct_matches": found.evidence.matches,
+            "distinct_inliers": found.evidence.inliers,
             "needed": found.evidence.needed,
             "convincing": found.evidence.convincing,
             "reason": found.evidence.reason,

@@ -85,6 +85,11 @@ def load_weights(source: str | Path) -> dict[str, Tensor]:
         state = _download(PRETRAINED[str(source)])
     elif Path(source).suffix == ".safetensors":
         return _read_safetensors(source)[0]
+    elif not Path(source).suffix and not Path(source).exists():
+        raise ValueError(
+            f"no weights {str(source)!r}: expected a file, {' or '.join(map(repr, PRETRAINED))}, "
+            f"or a model of the package ({', '.join(available_models())})"
+        )
     else:
         state = load_state(Path(source))
     weights = state.get("state_dict", state)

@@ -83,6 +83,7 @@ def cascade_search(
     >>> x = hiernorm.normalize(np.random.default_rng(0).standard_normal((500, 32)), 8, 1/8)
     >>> index = hiernorm.Index(dim=32, major=8, alpha=1/8)
     >>> index.add(x)
+    500
     >>> core = index._core
     >>> answer = cascade_search(x[3], core.encoding().state(), core.tensors(), k=2)
     >>> hits = index.search(x[3], k=2, batch_size=1)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from hiernorm import _core
-from hiernorm.array_types import Float32Array, Int64Array, UInt32Array
+from hiernorm.array_types import AnyArray, Float32Array, Int64Array, UInt32Array
 from hiernorm.fitting import choose_encoding, majors_of, rotation_of
 from hiernorm.progress import AdvanceCallback
 from hiernorm.settings import IndexSettings
@@ -34,6 +34,7 @@ def write_segment(
     *,
     encoding: _core.Encoding | None = None,
     describe: Callable[[dict[str, Any]], dict[str, str]] | None = None,
+    more: Mapping[str, tuple[str, AnyArray]] | None = None,
 ) -> FileRecord:
     """Write the entries, which have been checked, to a new segment file.
 
@@ -50,6 +51,8 @@ def write_segment(
     describe
         For the file of an index: takes the description of the segment, returns more metadata. A
         segment that has no ``encoding`` then gets no codes.
+    more
+        Tensors that follow those of the segment: name to dtype and values.
     """
     coded = len(ids) >= LEAST_CODED and (describe is None or encoding is not None)
     coder = _Coder(settings, ids, rows, encoding) if coded else None
@@ -60,7 +63,9 @@ def write_segment(
     layout = _core.segment_tensors(
         d, n, None if coder is None else coder.encoding, coder is not None and coder.has_cones
     )
+    further = more or {}
     tensors = {name: (dtype, shape) for name, dtype, shape, _ in layout}
+    tensors |= {name: (dtype, values.shape) for name, (dtype, values) in further.items()}
     description = {
         "format": FORMAT,
         "version": VERSION,
@@ -69,8 +74,8 @@ def write_segment(
         "metric": settings.metric,
         "fit": None if coder is None else coder.encoding.state(),
     }
-    more = {} if describe is None else describe(description)
-    metadata = {"hiernorm": json.dumps(description, sort_keys=True), **more}
+    noted = {} if describe is None else describe(description)
+    metadata = {"hiernorm": json.dumps(description, sort_keys=True), **noted}
     writer = TensorWriter(path, tensors, metadata, checksums=True)
     try:
         writer.write("sorted_ids", placed[by_id])
@@ -88,6 +93,8 @@ def write_segment(
                 coder.write_chunk(writer, first // _core.CHUNK_ENTRIES, entries)
         if coder is not None:
             coder.write_rest(writer)
+        for name, (_, values) in further.items():
+            writer.write(name, values)
         written = writer.finish()
     finally:
         writer.close()

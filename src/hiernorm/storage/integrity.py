@@ -41,7 +41,7 @@ def find_damage(folder: Path, like: _core.Index, manifest: Manifest | None = Non
         except (DatabaseError, OSError) as error:
             yield str(error)
             continue
-        damage = [text for file in files for text in _wrong_tensors(file)]
+        damage = [text for file in files for text in wrong_tensors(file)]
         yield from damage
         # Damaged tables would only report the same damage again.
         if not damage:
@@ -51,7 +51,8 @@ def find_damage(folder: Path, like: _core.Index, manifest: Manifest | None = Non
     yield from _repeated_ids(views)
 
 
-def _wrong_tensors(file: TensorFile) -> Iterator[str]:
+def wrong_tensors(file: TensorFile) -> Iterator[str]:
+    """Describe the tensors of a file that do not have their digest."""
     try:
         digests = file.recorded_digests()
     except DatabaseError as error:

@@ -59,8 +59,7 @@ def write_payload(
     """
     layout: Tensors = {}
     for column in columns:
-        for name, values in _buffers(column, read(column)).items():
-            dtype = _dtype(column) if name.startswith("values.") else _SIDE[name.split(".")[0]]
+        for name, (dtype, values) in column_tensors(column, read(column)).items():
             layout[name] = (dtype, values.shape)
     description = {
         "format": FORMAT,
@@ -72,7 +71,7 @@ def write_payload(
     writer = TensorWriter(path, layout, metadata, checksums=True)
     try:
         for column in columns:
-            for name, values in _buffers(column, read(column)).items():
+            for name, (_, values) in column_tensors(column, read(column)).items():
                 writer.write(name, values)
         written = writer.finish()
     finally:
@@ -91,8 +90,16 @@ def _bits(array: Any) -> AnyArray:
     return np.packbits(array.to_numpy(zero_copy_only=False).astype(np.bool_), bitorder="little")
 
 
+def column_tensors(column: Column, array: Any) -> dict[str, tuple[str, AnyArray]]:
+    """Name to dtype and values of the tensors of a column."""
+    return {
+        name: (_dtype(column) if name.startswith("values.") else _SIDE[name.split(".")[0]], values)
+        for name, values in _buffers(column, array).items()
+    }
+
+
 def _buffers(column: Column, array: Any) -> dict[str, AnyArray]:
-    """The tensors of a column; missing values are zero or empty."""
+    """The values of the tensors of a column; missing values are zero or empty."""
     arrow = import_extra("pyarrow", extra=EXTRA)
     found: dict[str, AnyArray] = {}
     if array.null_count:
@@ -119,12 +126,18 @@ class PayloadFile:
     """The mapped payload of a segment.
 
     A column is checked against its digests when it is first used: Arrow trusts offsets and bytes,
-    and a damaged file must not crash it.
+    and a damaged file must not crash it. ``columns`` are given if the file describes them
+    elsewhere than a payload file does.
     """
 
-    def __init__(self, file: TensorFile, entries: int) -> None:
+    def __init__(
+        self, file: TensorFile, entries: int, columns: Sequence[Column] | None = None
+    ) -> None:
         self.file = file
-        self.columns = self._describe(entries)
+        if columns is None:
+            self.columns = self._describe(entries)
+        else:
+            self.columns = {column.name: column for column in columns}
         self.entries = entries
         self._arrays: dict[str, Any] = {}
 

@@ -36,7 +36,9 @@ def is_source(x: object) -> bool:
     """Whether ``x`` is a file or an iterator of pieces, not an array."""
     if isinstance(x, (str, Path)):
         return True
-    return isinstance(x, Iterable) and not is_array(x) and not isinstance(x, (list, tuple))
+    if is_array(x) or isinstance(x, (list, tuple, bytes, dict, set, frozenset)):
+        return False
+    return isinstance(x, Iterable)
 
 
 def is_columns(payload: Any) -> bool:

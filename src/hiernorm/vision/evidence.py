@@ -58,18 +58,18 @@ class Evidence:
         Examples
         --------
         >>> Evidence(matches=90, inliers=31, needed=19).reason
-        '31 of 90 places agree, 19 would be enough'
+        '31 of 90 distinct matches agree, 19 are enough'
         >>> Evidence(matches=90, inliers=12, needed=19).reason
-        '12 of 90 places agree, chance explains fewer than 19'
+        '12 of 90 distinct matches agree, at least 19 are needed'
         >>> Evidence(matches=8, inliers=8, needed=None).reason
-        '8 places are too few to tell'
+        '8 distinct matches are too few to decide'
         """
         if self.needed is None:
-            return f"{self.matches} places are too few to tell"
-        agree = f"{self.inliers} of {self.matches} places agree"
+            return f"{self.matches} distinct matches are too few to decide"
+        agree = f"{self.inliers} of {self.matches} distinct matches agree"
         if self.convincing:
-            return f"{agree}, {self.needed} would be enough"
-        return f"{agree}, chance explains fewer than {self.needed}"
+            return f"{agree}, {self.needed} are enough"
+        return f"{agree}, at least {self.needed} are needed"
 
 
 def weigh_evidence(

@@ -25,7 +25,7 @@ export function showResults(answer, choose) {
     const button = create("button", { type: "button", title: `Show in ${hit.name}` },
       patchOf(hit.id, `Patch ${rank + 1}`),
       create("span", {}, hit.score.toFixed(3)),
-      create("span", { className: "quiet" }, hit.name.split("/").at(-1)));
+      create("span", { className: "quiet name" }, create("bdi", {}, hit.name.split("/").at(-1))));
     button.dataset.id = hit.id;
     button.addEventListener("click", () => choose(rank));
     return create("li", {}, button);
@@ -61,8 +61,10 @@ function explain(proof, found, seconds) {
 function steps(proof) {
   return [
     ["Not read: its whole group points elsewhere", Math.max(0, proof.total - proof.scanned)],
-    ["Ruled out by its leading dimensions, or left out of the search", proof.scanned - proof.sifted],
-    ["Ruled out by a coarse copy of the others", proof.sifted - proof.tightened],
+    ["Ruled out by a coarse copy of its leading dimensions, or left out of the search",
+      proof.scanned - proof.sifted],
+    ["Ruled out by a coarse copy of the other dimensions", proof.sifted - proof.tightened],
+    ["Ruled out by its exact leading dimensions", Math.max(0, proof.tightened - proof.settled)],
     ["Compared in full", proof.settled],
   ];
 }

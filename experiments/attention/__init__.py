@@ -1,0 +1,1 @@
+"""How fast are the keys of attention searched by its queries? `make study-attention`."""

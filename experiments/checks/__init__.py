@@ -1,0 +1,1 @@
+"""What do sanitizers, emulation, fuzzers and the long tests find? `make checks`."""

@@ -1,0 +1,1 @@
+"""How fast are real descriptors searched, beside other libraries? `make study-descriptors`."""

@@ -1,0 +1,1 @@
+"""How fast are the shapes that others publish figures for? `make study-public`."""

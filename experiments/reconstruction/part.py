@@ -1,0 +1,59 @@
+"""A part of the study: runs that are measured once each and kept, with what each was made from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from experiments.harness.records import Recorder, read_record
+
+Run = dict[str, Any]
+
+
+class Part:
+    """The runs of one file of results; those that are in it are not measured again.
+
+    Parameters
+    ----------
+    file
+        The record: its result has a list ``runs``.
+    seed, settings
+        What all runs depend on. Runs that were made with others are dropped.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "times.json"
+    >>> for _ in range(2):
+    ...     part = Part(file, 0, {"side": 2000})
+    ...     part.measure({"scene": "castle"}, lambda: {"seconds": print("measured") or 3.5})
+    measured
+    >>> part.runs[0]["scene"], part.runs[0]["seconds"]
+    ('castle', 3.5)
+    """
+
+    def __init__(self, file: Path, seed: int, settings: dict[str, Any]) -> None:
+        self._file = file
+        self._seed = seed
+        self._settings = settings
+        self.runs: list[Run] = []
+        if file.exists():
+            record = read_record(file)
+            if record.settings == settings and record.seed == seed:
+                self.runs = record.result["runs"]
+
+    def has(self, key: Run) -> bool:
+        """Whether a run is there."""
+        return any(all(run.get(name) == key[name] for name in key) for run in self.runs)
+
+    def measure(self, key: Run, work: Callable[[], Run]) -> None:
+        """Measure a run and write the file, unless the run is there."""
+        if self.has(key):
+            return
+        recorder = Recorder("reconstruction", self._seed, self._settings, self._file.stem)
+        found = work()
+        made = recorder.record({})
+        share = made.load["other_processes"]
+        self.runs.append({**key, **found, "made_at": made.made_at, "other_processes": share})
+        recorder.write(self._file, {"runs": self.runs})

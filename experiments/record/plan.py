@@ -1,0 +1,269 @@
+"""The plan of the record: every experiment whose result a page shows, the most important first."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Step:
+    """One command of the record.
+
+    Attributes
+    ----------
+    name
+        As `--only` says it.
+    module
+        Of the command, below `experiments`.
+    arguments
+        Of the command; ``{data}`` and ``{work}`` stand for folders. `--out` is added where the step
+        has results.
+    results
+        Files that pages show, in the results of the study.
+    minutes
+        How long it takes on two cores, until a run has told.
+    needs
+        Steps that must be finished before; ``"data"``: scenes and photos.
+    timing
+        Whether times are measured, which needs a quiet machine.
+    alone
+        Whether all its processes are its own children, so that the load of others is known.
+    smoke
+        Arguments that make it small.
+    """
+
+    name: str
+    module: str
+    arguments: str = ""
+    results: tuple[str, ...] = ()
+    minutes: float = 5.0
+    needs: tuple[str, ...] = ()
+    timing: bool = True
+    alone: bool = True
+    smoke: str = "--smoke"
+
+    @property
+    def study(self) -> str:
+        """The folder below `experiments`."""
+        return self.module.partition(".")[0]
+
+    @property
+    def prepares(self) -> bool:
+        """Whether it makes what other steps need, and no result."""
+        return not self.results
+
+
+def _features(model: str) -> Step:
+    return Step(
+        f"features-{model}",
+        "growth.features",
+        f"--data {{data}} --model {model} --queries 2000 --keypoints 5000 --threads 2 "
+        f"--out {{work}}/{model}",
+        minutes=15,
+        needs=("data",),
+        timing=False,
+        smoke="--entries 600 --queries 60 --keypoints 60",
+    )
+
+
+_AGAINST = " ".join(
+    f"--against {name}"
+    for name in (
+        "sift",
+        "rootsift",
+        "vgg",
+        "boostdesc",
+        "beblid",
+        "teblid",
+        "daisy",
+        "tfeat={data}/weights/tfeat-liberty.safetensors",
+        "hardtfeat={data}/weights/hardtfeat-liberty.safetensors",
+    )
+)
+
+PLAN: tuple[Step, ...] = (
+    _features("hn16"),
+    Step(
+        "descriptors",
+        "descriptors",
+        "--features {work}/hn16 --graphs {work}/graphs",
+        ("descriptors.json", "descriptors.png"),
+        minutes=30,
+        needs=("features-hn16",),
+    ),
+    Step("roofs", "roofs", results=("roofs.json",), minutes=4),
+    Step(
+        "speed",
+        "speed",
+        "--only K16-a1/8 --only K8-a1/32-n500000 --only plain --only build- --graphs {work}/graphs",
+        ("bench.json", "bench.png"),
+        minutes=35,
+    ),
+    Step("growth-large", "growth.large", results=("large.json",), minutes=12),
+    Step("text-embeddings", "text.embeddings", "--cache {work}/text", minutes=5, timing=False),
+    Step(
+        "text",
+        "text",
+        "--cache {work}/text --graphs {work}/graphs",
+        ("text.json",),
+        minutes=8,
+        needs=("text-embeddings",),
+    ),
+    Step("attention-vectors", "attention.vectors", "--cache {work}/text", minutes=3, timing=False),
+    Step(
+        "attention",
+        "attention",
+        "--cache {work}/text --graphs {work}/graphs",
+        ("attention.json",),
+        minutes=20,
+        needs=("attention-vectors",),
+    ),
+    _features("hardnet"),
+    Step(
+        "plain",
+        "plain",
+        "--set patches={work}/hardnet/features.npy,{work}/hardnet/queries.npy "
+        "--set text={work}/text/entries.npy,{work}/text/queries.npy "
+        "--sift {data}/photos --cache {work}/sift --graphs {work}/graphs",
+        ("plain.json",),
+        minutes=18,
+        needs=("features-hardnet", "text-embeddings"),
+    ),
+    Step("filters", "filters", results=("filters.json",), minutes=3),
+    Step(
+        "growth",
+        "growth",
+        "--features {work}/hardnet/features.npy --queries {work}/hardnet/queries.npy "
+        "--largest-graph 0",
+        ("cells.json", "cells.png"),
+        minutes=12,
+        needs=("features-hardnet",),
+    ),
+    Step(
+        "public",
+        "public",
+        "--photos {data}/photos --cache {work}/sift --graphs {work}/graphs",
+        ("public.json",),
+        minutes=50,
+        needs=("data",),
+    ),
+    Step(
+        "quality",
+        "quality",
+        "--data {data} --study {work}/hardnet",
+        ("quality.json", "quality.png"),
+        minutes=6,
+        needs=("features-hardnet",),
+    ),
+    Step(
+        "models",
+        "models",
+        f"--scene {{data}}/fox.zip --scene {{data}}/monstree.zip {_AGAINST}",
+        ("models.json", "roc.png"),
+        minutes=5,
+        needs=("data",),
+    ),
+    Step(
+        "pairs",
+        "photos.pairs",
+        "--data {data}",
+        ("pairs.json", "pairs.png"),
+        minutes=8,
+        needs=("data",),
+    ),
+    Step(
+        "places",
+        "photos.places",
+        "--photos {data}/photos",
+        ("places.json",),
+        minutes=12,
+        needs=("data",),
+    ),
+    Step("shards", "shards", results=("shards.json",), minutes=6, alone=False),
+    Step("scale", "scale", "--entries 10000000", ("scale.json",), minutes=14),
+    Step("match", "match", "--limit 240", ("match.json",), minutes=20),
+    Step(
+        "post-hoc",
+        "text.post_hoc",
+        "--cache {work}/text",
+        ("post_hoc.json",),
+        minutes=3,
+        timing=False,
+    ),
+    Step("synthetic", "synthetic", results=("synthetic.json",), minutes=12, timing=False),
+    Step("attack", "attack", results=("reliability.json",), minutes=21, timing=False),
+    Step("checks", "checks", results=("checks.json",), minutes=40, timing=False),
+    Step(
+        "reconstruction",
+        "reconstruction",
+        "--photos {data}/photos --work {work}/reconstruction",
+        ("reconstruction.json",),
+        minutes=120,
+        needs=("data",),
+    ),
+    Step(
+        "reproduce",
+        "reproduce",
+        "--data {data} --train castle --test fox monstree --recipe tuned --threads 2",
+        ("REPORT.md", "index.html", "settings.json"),
+        minutes=150,
+        needs=("data",),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Folders:
+    """Where a record reads and writes.
+
+    Attributes
+    ----------
+    out
+        A folder for each step, and the log.
+    work
+        Features, embeddings and graphs: what a later record can use again.
+    data
+        Scenes and photos, or None.
+    """
+
+    out: Path
+    work: Path
+    data: Path | None
+
+    def fill(self, arguments: str) -> list[str]:
+        """The arguments of a step, with the folders put in."""
+        places = {"{work}": str(self.work), "{data}": str(self.data)}
+        filled = shlex.split(arguments)
+        for place, folder in places.items():
+            filled = [argument.replace(place, folder) for argument in filled]
+        return filled
+
+    def results(self, step: Step) -> Path:
+        """The folder that a step writes into."""
+        return self.out / step.name
+
+
+def choose(names: tuple[str, ...], plan: tuple[Step, ...] = PLAN) -> list[Step]:
+    """The steps of these names, with what they need, in the order of the plan; all without names.
+
+    Examples
+    --------
+    >>> [step.name for step in choose(("descriptors", "filters"))]
+    ['features-hn16', 'descriptors', 'filters']
+    """
+    known = {step.name: step for step in plan}
+    wanted: set[str] = set()
+
+    def want(name: str) -> None:
+        if name not in known:
+            raise ValueError(f"no step {name!r}: there are {', '.join(known)}")
+        wanted.add(name)
+        for need in known[name].needs:
+            if need in known:
+                want(need)
+
+    for name in names or tuple(known):
+        want(name)
+    return [step for step in plan if step.name in wanted]

@@ -1,0 +1,1 @@
+"""What bounds a search, and how far from it are we? `make study-roofs`."""
