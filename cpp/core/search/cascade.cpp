@@ -38,9 +38,14 @@ static_assert(kRangeEntries % (kTilesLogged * kTileEntries) == 0);
 // One query and the steps that it takes.
 class CascadeQuery {
    public:
-    void begin(const Store& store, const Kernels& kernels, const SearchRequest& request,
-               const float* row, Answer& answer) {
-        query_.prepare(store, kernels, request, row, answer);
+    PreparedQuery* begin(const Store& store, const Kernels& kernels, const SearchRequest& request,
+                         const float* row, Answer& answer) {
+        query_.begin(store, kernels, request, row, answer);
+        return &query_;
+    }
+
+    void start(const Store& store, const Kernels& kernels, const SearchRequest& request) {
+        query_.finish();
         seeding_.begin();
         refinement_.begin();
         uses_cells_ = request.use_cells && store.cells().grouped_entries() != 0;
@@ -90,8 +95,15 @@ class Cascade {
                 const float* rows, std::span<Answer> answers) {
         if (queries_.size() < answers.size()) queries_.resize(answers.size());
         const std::span queries(queries_.data(), answers.size());
-        for (std::size_t i = 0; i < queries.size(); ++i) {
-            queries[i].begin(store, kernels, request, rows + i * store.dim(), answers[i]);
+        for (std::size_t first = 0; first < queries.size(); first += kPanelQueries) {
+            PreparedQuery* together[kPanelQueries];
+            const std::size_t count = std::min(kPanelQueries, queries.size() - first);
+            for (std::size_t i = 0; i < count; ++i) {
+                together[i] = queries[first + i].begin(
+                    store, kernels, request, rows + (first + i) * store.dim(), answers[first + i]);
+            }
+            PreparedQuery::prepare_views({together, count});
+            for (std::size_t i = 0; i < count; ++i) queries[first + i].start(store, kernels, request);
         }
         const std::size_t stride = (queries.size() == 1 ? kTilesLogged : 1) * kTileEntries;
         for (std::size_t c = 0; c < store.chunks(); ++c) {
