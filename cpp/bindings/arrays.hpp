@@ -4,8 +4,12 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <cstddef>
 #include <limits>
 #include <new>
+#include <optional>
+#include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -32,32 +36,114 @@ class LongWork {
     nb::gil_scoped_release release_;
 };
 
-// A new NumPy array that owns its memory.
+// What is looked up in NumPy once; never released, as the module is not.
+struct NumPy {
+    nb::object array_struct, empty, array_type, bool_, int64, uint32, float32, float64;
+
+    static const NumPy& get() {
+        static const NumPy* const found = new NumPy(nb::module_::import_("numpy"));
+        return *found;
+    }
+    template <class T>
+    const nb::object& dtype() const {
+        if constexpr (std::is_same_v<T, bool>) return bool_;
+        else if constexpr (std::is_same_v<T, std::int64_t>) return int64;
+        else if constexpr (std::is_same_v<T, std::uint32_t>) return uint32;
+        else if constexpr (std::is_same_v<T, float>) return float32;
+        else {
+            static_assert(std::is_same_v<T, double>);
+            return float64;
+        }
+    }
+
+   private:
+    explicit NumPy(const nb::module_& numpy)
+        : array_struct(nb::str("__array_struct__")),
+          empty(numpy.attr("empty")), array_type(numpy.attr("ndarray")) {
+        const nb::object dtype_of = numpy.attr("dtype");
+        bool_ = dtype_of("bool");
+        int64 = dtype_of("int64");
+        uint32 = dtype_of("uint32");
+        float32 = dtype_of("float32");
+        float64 = dtype_of("float64");
+    }
+};
+
+// Where the values of a NumPy array lie: what its attribute __array_struct__ tells. It takes a
+// third of the time of the buffer protocol.
+struct ArrayInterface {
+    int two;
+    int dims;
+    char kind;
+    int itemsize;
+    int flags;
+    Py_ssize_t* shape;
+    Py_ssize_t* strides;
+    void* data;
+    PyObject* descr;
+
+    static constexpr int kContiguous = 0x1, kAligned = 0x100, kNotSwapped = 0x200;
+
+    // Calls use(interface), which is valid meanwhile.
+    template <class Use>
+    static auto of(nb::handle array, Use use) {
+        const nb::object capsule = nb::getattr(array, NumPy::get().array_struct);
+        const void* pointer = PyCapsule_GetPointer(capsule.ptr(), nullptr);
+        if (pointer == nullptr) throw nb::python_error();
+        return use(*static_cast<const ArrayInterface*>(pointer));
+    }
+};
+
+// A new NumPy array; its values are undefined.
 template <class T, std::size_t Dims>
 class NewArray {
    public:
     template <class... Shape>
-    explicit NewArray(Shape... shape) : shape_{static_cast<std::size_t>(shape)...} {
-        std::size_t count = 1;
-        for (const std::size_t extent : shape_) {
-            if (extent != 0 && count > std::numeric_limits<std::size_t>::max() / extent) {
+    explicit NewArray(Shape... shape) {
+        std::size_t count = sizeof(T);
+        for (const std::size_t extent : {static_cast<std::size_t>(shape)...}) {
+            if (extent != 0 && count > std::numeric_limits<Py_ssize_t>::max() / extent) {
                 throw std::bad_alloc();
             }
             count *= extent;
         }
-        data_ = new T[count];
-        owner_ = nb::capsule(data_, [](void* p) noexcept { delete[] static_cast<T*>(p); });
+        const NumPy& numpy = NumPy::get();
+        array_ = numpy.empty(nb::make_tuple(static_cast<std::size_t>(shape)...),
+                             numpy.dtype<T>());
+        data_ = ArrayInterface::of(
+            array_, [](const ArrayInterface& found) { return static_cast<T*>(found.data); });
     }
     T* data() { return data_; }
-    nb::object to_python() {
-        return nb::cast(nb::ndarray<nb::numpy, T>(data_, Dims, shape_, owner_));
-    }
+    nb::object to_python() { return std::move(array_); }
 
    private:
-    std::size_t shape_[Dims];
+    nb::object array_;
     T* data_;
-    nb::capsule owner_;
 };
+
+// The rows of queries that the core can read where they are.
+struct PlainRows {
+    const float* data = nullptr;
+    std::size_t count = 0;
+};
+
+// Nothing unless `array` is an ndarray (no subclass) of float32, one row or several of `dim` values
+// one after the other.
+inline std::optional<PlainRows> plain_rows(nb::handle array, std::size_t dim) {
+    if (array.type().ptr() != NumPy::get().array_type.ptr()) return std::nullopt;
+    return ArrayInterface::of(array, [&](const ArrayInterface& found) -> std::optional<PlainRows> {
+        constexpr int kPlain =
+            ArrayInterface::kContiguous | ArrayInterface::kAligned | ArrayInterface::kNotSwapped;
+        if (found.kind != 'f' || found.itemsize != sizeof(float) ||
+            (found.flags & kPlain) != kPlain || found.dims < 1 || found.dims > 2 ||
+            static_cast<std::size_t>(found.shape[found.dims - 1]) != dim) {
+            return std::nullopt;
+        }
+        const std::size_t count =
+            found.dims == 1 ? 1 : static_cast<std::size_t>(found.shape[0]);
+        return PlainRows{static_cast<const float*>(found.data), count};
+    });
+}
 
 // The k best; soft unless beta is negative.
 inline SearchRequest top_k_request(std::size_t k, double beta) {
@@ -92,42 +178,49 @@ inline std::pair<nb::object, std::byte*> new_tensor(const TensorLayout& tensor) 
     return make(double{});
 }
 
-// Work (m, 5) and skipped bound (m,) of all answers.
-inline nb::tuple stats_to_python(const std::vector<Answer>& answers) {
-    NewArray<std::int64_t, 2> work(answers.size(), 5);
-    NewArray<double, 1> skipped(answers.size());
-    std::int64_t* out = work.data();
-    for (std::size_t i = 0; i < answers.size(); ++i) {
-        const SearchStats& stats = answers[i].stats;
-        for (const std::uint64_t count :
-             {stats.cells, stats.scanned, stats.sifted, stats.tightened, stats.settled}) {
-            *out++ = static_cast<std::int64_t>(count);
-        }
-        skipped.data()[i] = stats.skipped_bound;
-    }
-    return nb::make_tuple(work.to_python(), skipped.to_python());
+// The stats of all answers as they lie in memory, 48 bytes each: certificate.py reads them when a
+// certificate is looked at.
+inline nb::bytes pack_stats(const Answers& answers) {
+    static_assert(sizeof(SearchStats) == 6 * sizeof(std::uint64_t));
+    static_assert(offsetof(SearchStats, skipped_bound) == 5 * sizeof(std::uint64_t));
+    constexpr std::size_t kSize = sizeof(SearchStats);
+    if (answers.size() == 1) return nb::bytes(&answers.all()[0].stats, kSize);
+    std::vector<SearchStats> stats;
+    stats.reserve(answers.size());
+    for (const Answer& answer : answers.all()) stats.push_back(answer.stats);
+    return nb::bytes(stats.data(), stats.size() * kSize);
 }
 
-// ids (m, k), scores (m, k), work, skipped bound, entries. Missing hits: -1, -inf.
-inline nb::tuple top_k_to_python(std::vector<Answer>& answers, std::size_t k, std::size_t entries) {
-    NewArray<std::int64_t, 2> ids(answers.size(), k);
-    NewArray<double, 2> scores(answers.size(), k);
-    {
-        const LongWork work;
-        for (std::size_t i = 0; i < answers.size(); ++i) {
-            const std::vector<Hit>& hits = answers[i].results.sorted();
-            for (std::size_t j = 0; j < k; ++j) {
-                ids.data()[i * k + j] = j < hits.size() ? hits[j].id : -1;
-                scores.data()[i * k + j] = j < hits.size() ? hits[j].score : -kInfinity;
+// The arrays of k hits of each query, (m, k). Missing hits: -1, -inf.
+class TopK {
+   public:
+    TopK(std::size_t count, std::size_t k) : k_(k), ids_(count, k), scores_(count, k) {}
+
+    // Needs no GIL.
+    void fill(Answers& answers) {
+        std::int64_t* ids = ids_.data();
+        double* scores = scores_.data();
+        for (Answer& answer : answers) {
+            const std::span<const Hit> hits = answer.results.sorted();
+            for (std::size_t j = 0; j < k_; ++j) {
+                *ids++ = j < hits.size() ? hits[j].id : -1;
+                *scores++ = j < hits.size() ? hits[j].score : -kInfinity;
             }
         }
     }
-    const nb::tuple stats = stats_to_python(answers);
-    return nb::make_tuple(ids.to_python(), scores.to_python(), stats[0], stats[1], entries);
-}
 
-// offsets (m + 1,), ids, scores, work, skipped bound, entries.
-inline nb::tuple range_to_python(std::vector<Answer>& answers, std::size_t entries) {
+    nb::object ids() { return ids_.to_python(); }
+    nb::object scores() { return scores_.to_python(); }
+
+   private:
+    std::size_t k_;
+    NewArray<std::int64_t, 2> ids_;
+    NewArray<double, 2> scores_;
+};
+
+// offsets (m + 1,), ids, scores of a range; then what `others` are.
+template <class... Others>
+nb::tuple range_to_python(Answers& answers, const Others&... others) {
     NewArray<std::int64_t, 1> offsets(answers.size() + 1);
     offsets.data()[0] = 0;
     for (std::size_t i = 0; i < answers.size(); ++i) {
@@ -146,9 +239,8 @@ inline nb::tuple range_to_python(std::vector<Answer>& answers, std::size_t entri
             }
         }
     }
-    const nb::tuple stats = stats_to_python(answers);
-    return nb::make_tuple(offsets.to_python(), ids.to_python(), scores.to_python(), stats[0],
-                          stats[1], entries);
+    return nb::make_tuple(offsets.to_python(), ids.to_python(), scores.to_python(),
+                          pack_stats(answers), others...);
 }
 
 }  // namespace hiernorm

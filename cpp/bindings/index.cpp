@@ -9,6 +9,7 @@
 #include "addition.hpp"
 #include "arrays.hpp"
 #include "bindings.hpp"
+#include "search/workspace.hpp"
 
 using namespace nanobind::literals;
 
@@ -50,44 +51,62 @@ void check(const Index& index, const Matrix<float>& rows, const Vector<std::int6
     index.check(rows.data(), ids.data(), rows.shape(0));
 }
 
-nb::tuple search(const Index& index, const Matrix<float>& queries, std::size_t k, double beta,
-                 std::size_t threads, std::size_t batch_size, const Ids& where) {
-    const SearchRequest request = top_k_request(k, beta);
-    std::vector<Answer> answers;
+nb::tuple search_rows(const Index& index, const PlainRows& rows, const SearchRequest& request,
+                      std::size_t threads, std::size_t batch_size, const Index::Where& where) {
+    TopK found(rows.count, request.k);
+    Kept<Answers> answers;
     Searched searched;
     {
         const LongWork work;
-        searched = index.search(request, queries.data(), queries.shape(0), threads, batch_size,
-                                answers, where_of(where));
+        searched =
+            index.search(request, rows.data, rows.count, threads, batch_size, *answers, where);
+        found.fill(*answers);
     }
-    return nb::make_tuple(top_k_to_python(answers, k, searched.entries), searched.live);
+    nb::bytes stats = pack_stats(*answers);
+    answers->shrink();
+    return nb::make_tuple(found.ids(), found.scores(), stats, searched.entries, searched.live);
+}
+
+nb::tuple search(const Index& index, const Matrix<float>& queries, std::size_t k, double beta,
+                 std::size_t threads, std::size_t batch_size, const Ids& where) {
+    return search_rows(index, {queries.data(), queries.shape(0)}, top_k_request(k, beta), threads,
+                       batch_size, where_of(where));
+}
+
+// The common call without its detours: None unless the queries can be read where they are and k is
+// an ordinary number of hits, which the caller then looks into.
+nb::object search_plain(const Index& index, nb::handle queries, std::size_t k,
+                        std::size_t threads) {
+    constexpr std::size_t kMostHits = std::size_t{1} << 16;  // of all queries
+    const std::optional<PlainRows> rows = plain_rows(queries, index.settings().dim);
+    if (!rows || k == 0 || k > kMostHits || rows->count > kMostHits / k) return nb::none();
+    return search_rows(index, *rows, top_k_request(k, -1.0), threads, 0, std::nullopt);
 }
 
 nb::tuple search_all(const Index& index, const Matrix<float>& queries, std::size_t k,
                      std::size_t threads, const Ids& where) {
-    SearchRequest request;
-    request.k = k;
-    std::vector<Answer> answers;
+    TopK found(queries.shape(0), k);
+    Answers answers;
     Searched searched;
     {
         const LongWork work;
-        searched = index.search_all(request, queries.data(), queries.shape(0), threads, answers,
-                                    where_of(where));
+        searched = index.search_all(top_k_request(k, -1.0), queries.data(), queries.shape(0),
+                                    threads, answers, where_of(where));
+        found.fill(answers);
     }
-    return top_k_to_python(answers, k, searched.entries);
+    return nb::make_tuple(found.ids(), found.scores(), searched.entries);
 }
 
 nb::tuple range(const Index& index, const Matrix<float>& queries, double threshold,
                 std::size_t threads, const Ids& where) {
-    const SearchRequest request = range_request(threshold);
-    std::vector<Answer> answers;
+    Answers answers;
     Searched searched;
     {
         const LongWork work;
-        searched = index.search(request, queries.data(), queries.shape(0), threads, 0, answers,
-                                where_of(where));
+        searched = index.search(range_request(threshold), queries.data(), queries.shape(0),
+                                threads, 0, answers, where_of(where));
     }
-    return nb::make_tuple(range_to_python(answers, searched.entries), searched.live);
+    return range_to_python(answers, searched.entries, searched.live);
 }
 
 nb::object find(const Index& index, const Vector<std::int64_t>& ids) {
@@ -218,6 +237,7 @@ void bind_index(nb::module_& m) {
         .def("check", &check, "rows"_a, "ids"_a)
         .def("search", &search, "queries"_a, "k"_a, "beta"_a, "threads"_a, "batch_size"_a,
              "where"_a.none() = nb::none())
+        .def("search_plain", &search_plain, "queries"_a.none(), "k"_a, "threads"_a)
         .def("search_all", &search_all, "queries"_a, "k"_a, "threads"_a,
              "where"_a.none() = nb::none())
         .def("range", &range, "queries"_a, "threshold"_a, "threads"_a,

@@ -95,7 +95,7 @@ struct Known {
         throw std::invalid_argument("known hits need ids and scores of shape (queries, k)");
     }
 
-    void offer_to(std::vector<Answer>& answers) const {
+    void offer_to(Answers& answers) const {
         if (!ids) return;
         const std::size_t k = ids->shape(1);
         for (std::size_t i = 0; i < answers.size(); ++i) {
@@ -107,22 +107,16 @@ struct Known {
     }
 };
 
-std::vector<Answer> search_all_segments(const std::vector<Segment>& segments,
+Answers search_all_segments(const std::vector<Segment>& segments,
                                         const SearchRequest& request, const Matrix<float>& queries,
                                         std::size_t threads, std::size_t batch_size,
                                         const Known& known) {
     const LongWork work;
-    std::vector<Answer> answers = empty_answers(request, queries.shape(0));
+    Answers answers(request, queries.shape(0));
     known.offer_to(answers);
     search_segments(segments, request, queries.data(), queries.shape(0), threads, batch_size,
                     answers);
     return answers;
-}
-
-std::size_t entries_of(const std::vector<Segment>& segments) {
-    std::size_t entries = 0;
-    for (const Segment& segment : segments) entries += segment.index->size();
-    return entries;
 }
 
 }  // namespace
@@ -145,9 +139,11 @@ void bind_segments(nb::module_& m) {
             known.check(queries.shape(0), k);
             const SearchRequest request = top_k_request(k, beta);
             const std::vector<Segment> segments = with_masks(indexes, masks, allowed);
-            std::vector<Answer> answers =
+            TopK found(queries.shape(0), k);
+            Answers answers =
                 search_all_segments(segments, request, queries, threads, batch_size, known);
-            return top_k_to_python(answers, k, entries_of(segments));
+            found.fill(answers);
+            return nb::make_tuple(found.ids(), found.scores(), pack_stats(answers));
         },
         "indexes"_a, "masks"_a, "allowed"_a, "queries"_a, "k"_a, "beta"_a, "threads"_a,
         "batch_size"_a, "known_ids"_a.noconvert().none(), "known_scores"_a.noconvert().none());
@@ -158,9 +154,9 @@ void bind_segments(nb::module_& m) {
            const Matrix<float>& queries, double threshold, std::size_t threads) {
             const SearchRequest request = range_request(threshold);
             const std::vector<Segment> segments = with_masks(indexes, masks, allowed);
-            std::vector<Answer> answers =
+            Answers answers =
                 search_all_segments(segments, request, queries, threads, 0, {});
-            return range_to_python(answers, entries_of(segments));
+            return range_to_python(answers);
         },
         "indexes"_a, "masks"_a, "allowed"_a, "queries"_a, "threshold"_a, "threads"_a);
 }

@@ -2,6 +2,7 @@
 #include "index.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <stdexcept>
 #include <string>
@@ -17,6 +18,7 @@ namespace {
 
 constexpr std::size_t kSliceEntries = 4096;  // gathered at a time
 constexpr std::size_t kGroupQueries = 128;   // that share a pass, if not told otherwise
+constexpr std::size_t kCachedCodes = std::size_t{1} << 19;  // bytes of codes in a core's cache
 constexpr std::size_t kLeastPerHit = 64;     // entries for each hit wanted, to use cells
 
 Layout layout_of(EngineKind engine) {
@@ -35,6 +37,16 @@ void set_bits(std::vector<std::uint8_t>& bits, std::size_t first, std::size_t la
     for (std::size_t i = first; i < last; ++i) {
         bits[i / 8] |= static_cast<std::uint8_t>(1u << (i % 8));
     }
+}
+
+// One pass that vectorises: one more in the exponent overflows into the sign exactly for infinity
+// and NaN.
+bool all_finite(const float* row, std::size_t dim) {
+    std::uint32_t overflow = 0;
+    for (std::size_t j = 0; j < dim; ++j) {
+        overflow |= (std::bit_cast<std::uint32_t>(row[j]) & 0x7fffffffu) + 0x00800000u;
+    }
+    return (overflow & 0x80000000u) == 0;
 }
 
 }  // namespace
@@ -116,12 +128,9 @@ bool Index::attached() const {
 void Index::check_rows(const char* what, const float* rows, std::size_t count) const {
     const Kernels& kernels = active_kernels();
     for (std::size_t i = 0; i < count; ++i) {
-        if (i % kPolledEvery == 0) poll_interrupt();
+        if (i % kPolledEvery == kPolledEvery - 1) poll_interrupt();
         const float* row = rows + i * settings_.dim;
-        // One pass that vectorises: the product with zero is NaN exactly for infinity and NaN.
-        float poison = 0.0f;
-        for (std::size_t j = 0; j < settings_.dim; ++j) poison += row[j] * 0.0f;
-        if (poison != 0.0f) {
+        if (!all_finite(row, settings_.dim)) {
             for (std::size_t j = 0; j < settings_.dim; ++j) {
                 if (std::isfinite(row[j])) continue;
                 throw std::invalid_argument(std::string(what) + " row " + std::to_string(i) +
@@ -234,23 +243,30 @@ void Index::search_group_all(const Kernels& kernels, const SearchRequest& reques
     search_exhaustive(store_, kernels, settings_.metric, request, queries, answers);
 }
 
+// The queries of a group share the loads of codes from memory. Codes that stay in the cache of a
+// core need no sharing, and a query that runs alone needs less of that cache.
+std::size_t Index::group_queries() const {
+    if (settings_.engine != EngineKind::kCascade) return kGroupQueries;
+    return store_.size() * store_.encoding().slots() <= kCachedCodes ? 1 : kGroupQueries;
+}
+
 void Index::distribute(GroupSearch engine, const SearchRequest& request, const float* queries,
                        std::size_t count, std::size_t threads, std::size_t batch_size,
-                       std::vector<Answer>& answers) const {
+                       Answers& answers) const {
     const Kernels& kernels = active_kernels();
     threads = std::max<std::size_t>(1, std::min(threads, count));
-    std::size_t group = batch_size == 0 ? kGroupQueries : batch_size;
+    std::size_t group = batch_size == 0 ? group_queries() : batch_size;
     group = std::max<std::size_t>(1, std::min(group, (count + threads - 1) / threads));
     run_tasks((count + group - 1) / group, threads, [&](std::size_t task) {
         const std::size_t first = task * group;
         (this->*engine)(kernels, request, queries + first * settings_.dim,
-                        std::span(answers).subspan(first, std::min(group, count - first)));
+                        answers.all().subspan(first, std::min(group, count - first)));
     });
 }
 
 Searched Index::answer(bool exhaustive, SearchRequest request, const float* queries,
                        std::size_t count, std::size_t threads, std::size_t batch_size,
-                       std::vector<Answer>& answers, const Where& where) const {
+                       Answers& answers, const Where& where) const {
     const DefaultFloatEnvironment environment;
     check_rows("queries", queries, count);
     const std::shared_lock lock(mutex_);
@@ -275,22 +291,22 @@ Searched Index::answer(bool exhaustive, SearchRequest request, const float* quer
 }
 
 Searched Index::search(const SearchRequest& request, const float* queries, std::size_t count,
-                       std::size_t threads, std::size_t batch_size, std::vector<Answer>& answers,
+                       std::size_t threads, std::size_t batch_size, Answers& answers,
                        const Where& where) const {
-    answers = empty_answers(request, count);
+    answers.reset(request, count);
     return search_further(request, queries, count, threads, batch_size, answers, where);
 }
 
 Searched Index::search_further(const SearchRequest& request, const float* queries,
                                std::size_t count, std::size_t threads, std::size_t batch_size,
-                               std::vector<Answer>& answers, const Where& where) const {
+                               Answers& answers, const Where& where) const {
     return answer(false, request, queries, count, threads, batch_size, answers, where);
 }
 
 Searched Index::search_all(const SearchRequest& request, const float* queries, std::size_t count,
-                           std::size_t threads, std::vector<Answer>& answers,
+                           std::size_t threads, Answers& answers,
                            const Where& where) const {
-    answers = empty_answers(request, count);
+    answers.reset(request, count);
     return answer(true, request, queries, count, threads, 1, answers, where);
 }
 

@@ -104,18 +104,17 @@ class Index {
 
     // Answers `count` queries.
     Searched search(const SearchRequest& request, const float* queries, std::size_t count,
-                    std::size_t threads, std::size_t batch_size, std::vector<Answer>& answers,
+                    std::size_t threads, std::size_t batch_size, Answers& answers,
                     const Where& where = {}) const;
 
     // The same, where `answers` hold what was found elsewhere: the k best of both are left. Stats
     // are those of this search alone.
     Searched search_further(const SearchRequest& request, const float* queries, std::size_t count,
-                            std::size_t threads, std::size_t batch_size,
-                            std::vector<Answer>& answers, const Where& where = {}) const;
+                            std::size_t threads, std::size_t batch_size, Answers& answers, const Where& where = {}) const;
 
     // Exhaustive search by canonical scores, whatever the engine.
     Searched search_all(const SearchRequest& request, const float* queries, std::size_t count,
-                        std::size_t threads, std::vector<Answer>& answers,
+                        std::size_t threads, Answers& answers,
                         const Where& where = {}) const;
 
     // Whether there is an entry with this id.
@@ -142,11 +141,12 @@ class Index {
                                         std::span<Answer>) const;
 
     Searched answer(bool exhaustive, SearchRequest request, const float* queries, std::size_t count,
-                    std::size_t threads, std::size_t batch_size, std::vector<Answer>& answers,
+                    std::size_t threads, std::size_t batch_size, Answers& answers,
                     const Where& where) const;
     void distribute(GroupSearch engine, const SearchRequest& request, const float* queries,
                     std::size_t count, std::size_t threads, std::size_t batch_size,
-                    std::vector<Answer>& answers) const;
+                    Answers& answers) const;
+    std::size_t group_queries() const;
     void search_group(const Kernels&, const SearchRequest&, const float* queries,
                       std::span<Answer>) const;
     void search_group_all(const Kernels&, const SearchRequest&, const float* queries,

@@ -14,7 +14,7 @@ import numpy as np
 from experiments.harness import methods
 from experiments.harness.conditions import Group, Manner, hold
 from experiments.harness.methods import Hiernorm, Method
-from experiments.harness.opponents import Judge, Opponent, graph_opponents, tune
+from experiments.harness.opponents import Judge, Opponent, fixed_efs, graph_opponents, tune
 from experiments.harness.points import Point, point_name
 from experiments.harness.timing import Effort, Timing, measure_group, ratios, recall
 from hiernorm.certificate import Certificate
@@ -151,8 +151,7 @@ class Comparison:
     case
         Which methods take part.
     database, queries
-        Vectors, normalised as the case says. Every other query is for the choice of opponents'
-        settings, and is not timed.
+        Vectors, normalised as the case says.
     groups
         The ways of searching to time.
     effort, threads, seed
@@ -161,6 +160,10 @@ class Comparison:
         Takes the rows.
     progress
         Hears of every step: :meth:`cost` in all.
+    choosing
+        Other queries, on which the settings of hnswlib are chosen; None: it is not tuned.
+    efs
+        Measure hnswlib at these too, with the usual number of links.
     graphs
         Keeps hnswlib's graphs for the next run.
     """
@@ -176,11 +179,14 @@ class Comparison:
         progress: Progress,
         threads: int = 1,
         seed: int = 0,
+        choosing: Float32Array | None = None,
+        efs: Sequence[int] = (),
         graphs: Path | None = None,
     ) -> None:
         self.case = case
         self.database = database
-        self.choosing, self.queries = queries[::2], queries[1::2]
+        self.queries = queries
+        self.choosing = choosing
         self.groups = groups
         self.effort = effort
         self.progress = progress
@@ -189,8 +195,12 @@ class Comparison:
         self.report = report
         self.engines = methods.own_engines(case.point)
         self.methods: list[Method] = [*self.engines, *methods.exact_peers(case.peers)]
-        if case.graph:
-            self.methods += graph_opponents(folder=graphs, timed_build=True)
+        if case.graph and choosing is None:
+            self.methods += methods.graph_methods(efs)
+        elif case.graph:
+            tuned = graph_opponents(folder=graphs, timed_build=True)
+            self.methods += fixed_efs(tuned, efs)
+            self.methods += tuned
 
     @staticmethod
     def cost(case: Case, groups: int) -> float:
@@ -228,7 +238,7 @@ class Comparison:
     def _build(self) -> None:
         """Build every index once, with one thread, and note the time it took."""
         built: set[str] = set()
-        for method in self.methods:
+        for method in sorted(self.methods, key=lambda method: not _is_tuned(method)):
             if method.index_name in built:
                 continue
             built.add(method.index_name)
@@ -284,6 +294,8 @@ class Comparison:
 
     def _tune(self) -> None:
         """Choose the settings of opponents, by the answers of the cascade, which is proved."""
+        if self.choosing is None:
+            return
         self.progress.say(f"{self.case.name}: choosing settings of opponents")
         together = Group("batch", RECALL_K, self.threads)
         true = self.engines[1].hits(self.choosing, together).ids

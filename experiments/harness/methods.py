@@ -146,6 +146,15 @@ class FaissPanorama:
         return lambda queries: search(queries, k)[1]
 
 
+class BuiltGraph(Protocol):
+    """A graph of hnswlib that searches share."""
+
+    index: Any
+
+    def build(self, database: Float32Array, seed: int) -> None:
+        """Index the database."""
+
+
 class HnswGraph:
     """The hnswlib graph that the searches at every ef share."""
 
@@ -168,7 +177,7 @@ class Hnsw:
     family = "hnswlib"
     index_name = "hnswlib graph"
 
-    def __init__(self, graph: HnswGraph, ef: int) -> None:
+    def __init__(self, graph: BuiltGraph, ef: int) -> None:
         self.name = f"hnswlib ef={ef}"
         self._graph = graph
         self._ef = ef

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from experiments.harness.conditions import Group, hold, import_optional
-from experiments.harness.methods import HNSW_LINKS, Method, Search
+from experiments.harness.methods import HNSW_LINKS, Hnsw, Method, Search
 from experiments.harness.structures import Graph, Lists, PeerMetric, Structure
 from hiernorm.reference import Float32Array, Float64Array, Int64Array
 from hiernorm.threads import thread_count
@@ -156,6 +156,18 @@ def graph_opponents(
     else:
         graphs = [Graph(hnswlib, links, metric, folder) for links in LINKS]
     return [Opponent("hnswlib", "ef", recall, graphs) for recall in recalls]
+
+
+def fixed_efs(tuned: Sequence[Opponent], efs: Sequence[int]) -> list[Method]:
+    """Searches at given efs over the first graph of tuned opponents, which build it."""
+    methods: list[Method] = []
+    for ef in efs if tuned else ():
+        graph = tuned[0].structures[0]
+        assert isinstance(graph, Graph)
+        method = Hnsw(graph, ef)
+        method.index_name = tuned[0].index_name
+        methods.append(method)
+    return methods
 
 
 def list_opponents(metric: PeerMetric = "ip", recalls: Sequence[float] = RECALLS) -> list[Opponent]:

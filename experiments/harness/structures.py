@@ -70,30 +70,30 @@ class Graph:
         self._metric = metric
         self._folder = folder
         self._threads = thread_count(threads)
-        self._index: Any = None
+        self.index: Any = None
 
     def build(self, database: Float32Array, seed: int) -> None:
         """Build the graph, or load it where the same vectors were built before."""
-        self._index = self._hnswlib.Index(space=self._metric, dim=database.shape[1])
+        self.index = self._hnswlib.Index(space=self._metric, dim=database.shape[1])
         file = self._file(database, seed)
         start = time.perf_counter()
         if file is not None and file.exists():
-            self._index.load_index(str(file))
+            self.index.load_index(str(file))
         else:
-            self._index.init_index(
+            self.index.init_index(
                 len(database),
                 M=self._links,
                 ef_construction=HNSW_EF_CONSTRUCTION,
                 random_seed=seed,
             )
-            self._index.add_items(database, num_threads=self._threads)
+            self.index.add_items(database, num_threads=self._threads)
             if file is not None:
-                _save(self._index, file)
+                _save(self.index, file)
         self.build_seconds = time.perf_counter() - start
 
     def nbytes(self) -> int:
         """Bytes of vectors and links, as they would be written to a file."""
-        return int(self._index.index_file_size())
+        return int(self.index.index_file_size())
 
     def most(self) -> int:
         """The largest ef that is tried."""
@@ -101,7 +101,7 @@ class Graph:
 
     def search(self, setting: int, k: int, threads: int) -> Search:
         """Set ef; return a search that yields ids, all -1 where the graph reaches fewer than k."""
-        index = self._index
+        index = self.index
         index.set_ef(max(setting, k))
 
         def run(queries: Float32Array) -> Int64Array:

@@ -9,7 +9,8 @@ kind that MAGSAC estimates from a method's matches has at least half of the trac
 and at least 15 inliers are correct. Pairs are chosen evenly from the fewest common tracks to the
 most: the third with the fewest is "hard", the next "medium", the rest "easy".
 
-All methods have the same keypoints and mutual nearest neighbours; SIFT is matched by OpenCV's
+All methods have the same keypoints. Our descriptors are matched with mutual nearest neighbours,
+once without and once with the ratio test of `hiernorm match`. SIFT is matched by OpenCV's
 BFMatcher, once with cross-check and once with Lowe's ratio test of 0.8. The tracks were mostly
 found by SIFT, which favours it.
 """
@@ -40,6 +41,7 @@ from experiments.harness.records import Recorder, read_record
 from hiernorm.array_types import Float64Array, Int64Array
 from hiernorm.extras import import_extra
 from hiernorm.learn import PhotoTour
+from hiernorm.matching import RATIO
 from hiernorm.vision import Frames, detect, estimate_geometry, list_photos, read_grey
 from hiernorm.vision.geometry import epipolar_distances
 from hiernorm.vision.patches import cut_patches
@@ -48,7 +50,8 @@ cv2 = import_extra("cv2", extra="vision")
 
 SCENES = ("fox", "monstree")
 MODELS = ("hardnet", "hn16", "hn8")
-METHODS = (*MODELS, "sift cross-check", "sift ratio 0.8")
+RATIO_TESTED = {f"{name} ratio {RATIO}": name for name in MODELS}
+METHODS = (*MODELS, *RATIO_TESTED, "sift cross-check", "sift ratio 0.8")
 TOLERANCE = 3.0
 PLANAR = 0.8
 LEAST_TRACKS = 16
@@ -90,9 +93,11 @@ def describe(file: Path, limit: int, models: dict[str, hiernorm.Model]) -> Photo
 
 def match(method: str, a: Photo, b: Photo) -> Int64Array:
     """Pairs of keypoints ``(n, 2)`` by one of METHODS."""
-    if method in MODELS:
-        one, other = (photo.descriptors[method] for photo in (a, b))
-        return hiernorm.match_descriptors(one, other, ratio=None).pairs
+    if method in MODELS or method in RATIO_TESTED:
+        name = RATIO_TESTED.get(method, method)
+        one, other = (photo.descriptors[name] for photo in (a, b))
+        ratio = RATIO if method in RATIO_TESTED else None
+        return hiernorm.match_descriptors(one, other, ratio=ratio).pairs
     one, other = (photo.descriptors["sift"] for photo in (a, b))
     if method == "sift cross-check":
         found = cv2.BFMatcher(cv2.NORM_L2, crossCheck=True).match(one, other)
@@ -251,7 +256,8 @@ def draw(summary: list[dict[str, Any]], file: Path) -> None:
                 if (row["scene"], row["geometry"]) == ("all", "all")
                 and (row["difficulty"], row["method"]) == (group, method)
             ]
-            panel.bar(np.arange(len(values)) + 0.16 * (number - 2), values, 0.15, label=method)
+            place = 0.11 * (number - (len(METHODS) - 1) / 2)
+            panel.bar(np.arange(len(values)) + place, values, 0.1, label=method)
         panel.set_xticks(range(len(groups)), groups)
         panel.set_title(label)
         panel.spines[["top", "right"]].set_visible(False)

@@ -13,6 +13,9 @@ METHODS = {
     "hardnet": "`hardnet`",
     "hn16": "`hn16`",
     "hn8": "`hn8`",
+    "hardnet ratio 0.9": "`hardnet`, ratio 0.9",
+    "hn16 ratio 0.9": "`hn16`, ratio 0.9",
+    "hn8 ratio 0.9": "`hn8`, ratio 0.9",
     "sift cross-check": "SIFT, cross-check",
     "sift ratio 0.8": "SIFT, ratio 0.8",
 }

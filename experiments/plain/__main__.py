@@ -41,15 +41,19 @@ from hiernorm.vision.photos import list_photos, read_grey
 ENTRIES = 99_000
 QUERIES = 2_000
 EVERY = 10
+SMOKE_PHOTOS = 6
 GROUPS = tuple(Group(manner="single", k=k, threads=1) for k in (1, 10))
 
 
-def read_sift(folder: Path, cache: Path | None = None) -> tuple[Float32Array, Float32Array]:
+def read_sift(
+    folder: Path, cache: Path | None = None, most: int | None = None
+) -> tuple[Float32Array, Float32Array]:
     """SIFT vectors of all photos under the folder: the database, and queries of other photos.
 
-    A cache keeps them for the next run, under the names and sizes of the photos.
+    A cache keeps them for the next run, under the names and sizes of the photos. `most` takes the
+    first photos only.
     """
-    photos = [photo for part in sorted(folder.iterdir()) for photo in list_photos(part)]
+    photos = [photo for part in sorted(folder.iterdir()) for photo in list_photos(part)][:most]
     key = json.dumps([(photo.name, photo.stat().st_size) for photo in photos])
     name = f"sift-{hashlib.sha256(key.encode()).hexdigest()[:16]}.npz"
     file = None if cache is None else cache / name
@@ -122,14 +126,14 @@ def main(
         database, queries = (np.load(file) for file in files.split(","))
         found[name] = (database, queries)
     if sift is not None:
-        found["SIFT"] = read_sift(sift, cache)
+        found["SIFT"] = read_sift(sift, cache, SMOKE_PHOTOS if smoke else None)
     if not found:
         raise click.UsageError("give --set or --sift")
     recorder = Recorder("plain", seed, {"entries": entries, "queries": QUERIES})
     file = results_folder("plain", out, smoke) / "plain.json"
     rows: list[dict[str, Any]] = []
     for name, (database, queries) in found.items():
-        x = unit_rows(sample_rows(database, entries, seed))
+        x = unit_rows(sample_rows(database, min(entries, 1_000) if smoke else entries, seed))
         q = unit_rows(sample_rows(queries, QUERIES, seed))
         rows.append(measure(name, x, q, SMOKE if smoke else FULL, graphs, seed))
         click.echo(rows[-1])

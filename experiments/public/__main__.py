@@ -31,7 +31,7 @@ from experiments.harness.records import Recorder
 from experiments.harness.structures import PeerMetric
 from experiments.harness.timing import FULL, SMOKE, Effort
 from experiments.harness.vectors import sample_rows, unit_rows
-from experiments.plain.__main__ import read_sift
+from experiments.plain.__main__ import SMOKE_PHOTOS, read_sift
 from experiments.public.formats import PublicSet, read_set
 from experiments.public.shapes import SHAPES, SIFT, Shape, find_shape
 
@@ -69,7 +69,7 @@ def make_set(
     wanted = 1_200 if smoke else WIDE_ENTRIES if shape.dim >= WIDE else shape.entries
     queries = 60 if smoke else QUERIES
     if shape is SIFT and photos is not None:
-        entries, asked = read_sift(photos, cache)
+        entries, asked = read_sift(photos, cache, SMOKE_PHOTOS if smoke else None)
         drawn = PublicSet(
             sample_rows(entries, wanted, seed), sample_rows(asked, queries, seed), shape.metric
         )

@@ -117,10 +117,8 @@ def main(
                 for method in methods or METHODS:
                     click.echo(f"features of {scene.key}, {method}", err=True)
                     scene.source(method)
-        for step in plan_study(chosen, root, sizes, seed):
-            if step.part not in (parts or PARTS) or found[step.part].has(step.key):
-                continue
-            if step.key.get("method", "hiernorm") in (methods or METHODS):
+        for step in plan_study(chosen, methods or tuple(METHODS), root, sizes, seed):
+            if step.part in (parts or PARTS) and not found[step.part].has(step.key):
                 click.echo(f"{step.part} of {step.key}", err=True)
                 found[step.part].measure(step.key, step.work)
     for name, part in found.items():

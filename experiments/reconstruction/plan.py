@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from experiments.reconstruction.memory import LARGE, pooled_pair, run_pair
-from experiments.reconstruction.methods import BRUTE, METHODS
+from experiments.reconstruction.methods import BRUTE
 from experiments.reconstruction.scene import (
     Scene,
     count_missed,
     map_scene,
-    time_brute_force,
     time_methods,
 )
 
@@ -60,13 +59,15 @@ class Step:
     work: Callable[[], dict[str, Any]]
 
 
-def plan_study(scenes: Sequence[Scene], root: Path, sizes: Sizes, seed: int) -> Iterator[Step]:
+def plan_study(
+    scenes: Sequence[Scene], methods: Sequence[str], root: Path, sizes: Sizes, seed: int
+) -> Iterator[Step]:
     """All steps of the study.
 
     Parameters
     ----------
-    scenes
-        In the order in which they are measured.
+    scenes, methods
+        In the order in which they are measured; methods are timed in turns.
     root
         Folder of the large pairs.
     sizes
@@ -75,27 +76,38 @@ def plan_study(scenes: Sequence[Scene], root: Path, sizes: Sizes, seed: int) -> 
         The first seed of the models.
     """
     most = max(sizes.threads)
-    mapped = [method for method in METHODS if method != BRUTE]  # its matches are those of hiernorm
+    fast = [method for method in methods if method != BRUTE]
+    on_sift = [method for method in ("colmap", "hiernorm", BRUTE) if method in methods]
     for scene in scenes:
-        for method in ("colmap", "hiernorm", BRUTE):
+        for method in on_sift:
             count = sizes.brute_pairs if method == BRUTE else None
             key = {**scene.key, "method": method}
             yield Step("matches", key, partial(count_missed, scene, method, count, most))
     for number in range(seed, seed + sizes.model_seeds):
         for scene in scenes:
-            for method in mapped:
+            for method in fast:  # the matches of brute force are those of hiernorm
                 key = {**scene.key, "method": method, "seed": number}
                 yield Step("models", key, partial(map_scene, scene, method, most, number))
     for scene in scenes:
         for threads in sorted(sizes.threads, reverse=True):
             key = {**scene.key, "threads": threads}
-            work = partial(time_methods, scene, mapped, sizes.timed_pairs, threads, sizes.rounds)
-            yield Step("times", {**key, "brute_force": False}, work)
-            work = partial(time_brute_force, scene, sizes.brute_pairs, threads)
-            yield Step("times", {**key, "brute_force": True}, work)
+            if fast:
+                size = (sizes.timed_pairs, threads, sizes.rounds)
+                yield Step(
+                    "times", {**key, "methods": fast}, partial(time_methods, scene, fast, *size)
+                )
+            if BRUTE in methods:  # once, as it takes long
+                size = (sizes.brute_pairs, threads, 1)
+                yield Step(
+                    "times",
+                    {**key, "methods": [BRUTE]},
+                    partial(time_methods, scene, [BRUTE], *size),
+                )
     for keypoints in sizes.keypoints:
         pair = partial(pooled_pair, scenes[-1], root, keypoints)
         for method, threads in LARGE:
+            if method not in methods:
+                continue
             key = {"keypoints": keypoints, "method": method, "threads": threads}
             work = partial(run_pair, method, pair, threads, sizes.seconds, sizes.gibibytes)
             yield Step("memory", key, work)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from experiments.reconstruction.features import copy_largest, describe_again, extract_sift
-from experiments.reconstruction.methods import BRUTE, map_matches, match_pairs_by
+from experiments.reconstruction.methods import map_matches, match_pairs_by
 from hiernorm._files import replacing
 from hiernorm.adapters.colmap import ColmapDatabase, compare_matches, exhaustive_pairs
 from hiernorm.adapters.colmap.database import Pair
@@ -129,8 +129,3 @@ def time_methods(
             seconds = match_pairs_by(method, sources[method], database, pairs, threads)
             best[method] = min(seconds, best[method])
     return {"pairs": len(pairs), "rounds": rounds, "seconds": best}
-
-
-def time_brute_force(scene: Scene, count: int, threads: int) -> dict[str, Any]:
-    """Seconds of COLMAP's brute force for ``count`` pairs; once, as it takes long."""
-    return time_methods(scene, [BRUTE], count, threads, 1)

@@ -79,10 +79,15 @@ class Record:
         return next(reasons, None)
 
     def left(self) -> list[Step]:
-        """Steps with results that are not done, and what they need."""
+        """Steps with results that are not done, what they need, and what was chosen alone."""
         open_steps = {s.name for s in self.steps if not s.prepares and self.log.state(s) != "done"}
         needed = {need for s in self.steps if s.name in open_steps for need in s.needs}
-        return [s for s in self.steps if s.name in open_steps or (s.prepares and s.name in needed)]
+        served = {need for s in self.steps for need in s.needs}
+        return [
+            s
+            for s in self.steps
+            if s.name in open_steps or (s.prepares and (s.name in needed or s.name not in served))
+        ]
 
     def show(self) -> None:
         """Say every step with its state and time, and the time that is left."""

@@ -81,13 +81,18 @@ def _row(rows: list[dict[str, Any]], point: Point) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Speed:
-    """Times the speed of FAISS flat: by averaged times, and the range over the runs."""
+    """Times the speed of FAISS flat: by averaged times, and the range over the runs.
+
+    A graph that was tuned has the recall that it was tuned for as its `target`.
+    """
 
     mean: float
     low: float
     high: float
     seconds: float
     recall: float
+    target: float | None = None
+    setting: str = ""
 
 
 @dataclass(frozen=True)
@@ -175,10 +180,16 @@ class Findings:
         return {} if found is None else speeds_of(found)
 
     def rival(self, n: int) -> tuple[str, Speed] | None:
-        """The hnswlib of the smallest ef whose recall can be trusted."""
+        """The hnswlib whose recall can be trusted: tuned for it, or of the smallest ef."""
         speeds = self.graph_speeds(n, RECOMMENDED[1])
         graphs = [(name, s) for (family, name), s in speeds.items() if family == "hnswlib"]
-        return next(((name, s) for name, s in graphs if s.recall >= TRUSTED_RECALL), None)
+        graphs.sort(key=lambda pair: pair[1].target is None)
+        trusted = (
+            (name, s)
+            for name, s in graphs
+            if (s.recall if s.target is None else s.target) >= TRUSTED_RECALL
+        )
+        return next(trusted, None)
 
 
 def speeds_of(result: Result) -> dict[tuple[str, str], Speed]:
@@ -194,6 +205,8 @@ def speeds_of(result: Result) -> dict[tuple[str, str], Speed]:
             row["speedup_high"],
             sum(row["seconds_rounds"]) / len(row["seconds_rounds"]),
             row["recall"],
+            row.get("target"),
+            row.get("setting") or row["method"].rpartition(" ")[2],
         )
         for row in rows
     }

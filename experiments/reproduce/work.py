@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import hiernorm
 from experiments.harness.comparison import Case, Comparison, Report
 from experiments.harness.conditions import SINGLE
-from experiments.harness.methods import Method, flat_method
+from experiments.harness.methods import HNSW_EFS, Method, flat_method
 from experiments.harness.points import Point, point_name
 from experiments.harness.records import Result, Store
 from experiments.harness.timing import Timing, mean_ratio, measure_group, ratios
@@ -116,15 +116,21 @@ def measure_case(work: Work, case: Case, data: Database, queries: int) -> Result
     The rows of a comparison, what the database consists of, and the Phase-2 shares.
     """
     size, report = work.options.size, Report()
+    asked, choosing = data.queries[:queries], None
+    if case.graph:  # the second half chooses the settings of hnswlib, and is not timed
+        half = max(size.queries, len(asked) // 2)
+        asked, choosing = asked[:half], asked[half:]
     run = Comparison(
         case,
         data.entries,
-        data.queries[:queries],
+        asked,
         [SINGLE],
         size.effort,
         report,
         _Progress(work.say),
         seed=work.options.seed,
+        choosing=choosing if choosing is not None and len(choosing) else None,
+        efs=HNSW_EFS,
     )
     run.run()
     built = (engine.index for engine in run.engines if engine.family == "paper")

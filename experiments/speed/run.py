@@ -53,14 +53,15 @@ def run(options: Options, progress: Progress) -> Record:
         Comparison(
             case,
             database,
-            queries,
+            queries[1::2],
             groups[case],
             options.scale.effort,
             report,
             progress,
             options.threads,
             options.seed,
-            options.graphs,
+            choosing=queries[::2],
+            graphs=options.graphs,
         ).run()
     if options.database_file is None:
         wanted = plan_builds(options.scale, options.only)

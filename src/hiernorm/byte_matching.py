@@ -2,7 +2,7 @@
 
 Products of bytes are integers, so the best match, the second best and the tests on their angles are
 decided without rounding: every thread count and instruction set gives the same matches. Bytes stay
-bytes: an entry takes its own 128 bytes and 128 bytes of codes that bound its products.
+bytes: an entry takes its own 128 bytes and 136 bytes of codes that bound its products.
 ``hiernorm.reference.match_bytes`` is the specification.
 """
 

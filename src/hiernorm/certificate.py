@@ -17,6 +17,23 @@ what *sift* and *tighten* left, and what *settle* computed. *Seed* and *weigh* s
 they are in the last counts."""
 
 
+def read_stats(stats: bytes) -> tuple[Int64Array, Float64Array]:
+    """What the core says of a search: work ``(m, 5)``, in the order of STEPS, and skipped bounds.
+
+    The core packs both as they lie in its memory (``SearchStats`` in ``search/request.hpp``):
+    arrays are made of them when somebody looks.
+    """
+    values = np.frombuffer(stats, np.int64).reshape(-1, len(STEPS) + 1)
+    return values[:, :-1].copy(), values[:, -1].copy().view(np.float64)
+
+
+def no_stats(queries: int) -> bytes:
+    """The same of searches that have done nothing."""
+    values = np.zeros((queries, len(STEPS) + 1), np.int64)
+    values[:, -1] = np.array(-np.inf).view(np.int64)
+    return values.tobytes()
+
+
 @dataclass(frozen=True)
 class QueryCertificate:
     """The certificate of one query; see :class:`Certificate` for the fields."""

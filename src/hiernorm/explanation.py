@@ -16,7 +16,7 @@ import numpy as np
 
 from hiernorm import _core
 from hiernorm.array_types import Float32Array, Float64Array, Int64Array
-from hiernorm.certificate import STEPS
+from hiernorm.certificate import STEPS, read_stats
 from hiernorm.fitting import rotation_of
 from hiernorm.rotation import fit_rotation
 from hiernorm.settings import EXACT, IndexSettings
@@ -178,7 +178,8 @@ def explain_index(
     flat_single, flat_batch = (single, batch) if is_flat else _time(flat, queries, hits)
     if not is_flat:
         flat_single, flat_batch = scale * flat_single, scale * flat_batch
-    (_, _, work, _, _), _ = core.search(queries, hits, EXACT, 1, 0)
+    _, _, stats, _, _ = core.search(queries, hits, EXACT, 1, 0)
+    work, _ = read_stats(stats)
     shares = dict(zip(STEPS, (work.mean(axis=0) / entries).tolist(), strict=True))
     return Explanation(
         entries,

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hiernorm.array_types import Float64Array, Int64Array
-from hiernorm.certificate import Certificate
+from hiernorm.certificate import Certificate, read_stats
 from hiernorm.extras import import_extra
 from hiernorm.payload import PayloadReader, answers
 
@@ -51,20 +51,19 @@ class Hits:
         self,
         ids: Int64Array,
         scores: Float64Array,
-        work: Int64Array,
-        skipped_bound: Float64Array,
+        stats: bytes,
         entries: int,
         digest: Callable[[], str],
         metric: str,
         payload: PayloadReader | None = None,
-        *,
         checked: str = "",
     ) -> None:
         self.ids = ids
         self.scores = scores
         self.metric = metric
         self._payload = payload
-        self._proof: tuple[Any, ...] | None = (work, skipped_bound, entries, digest, checked)
+        self._proof: tuple[bytes, int, Callable[[], str], str] | None
+        self._proof = (stats, entries, digest, checked)
         self._certificate: Certificate | None = None
 
     @property
@@ -72,7 +71,8 @@ class Hits:
         """Per query: what was proved, and the work it took."""
         if self._certificate is None:
             assert self._proof is not None
-            work, skipped_bound, entries, digest, checked = self._proof
+            stats, entries, digest, checked = self._proof
+            work, skipped_bound = read_stats(stats)
             self._certificate = Certificate(
                 entries, work, self.scores[:, -1], skipped_bound, digest, checked=checked
             )

@@ -18,7 +18,7 @@ from hiernorm.arrays import (
     as_share,
     as_threshold,
 )
-from hiernorm.certificate import Certificate
+from hiernorm.certificate import Certificate, read_stats
 from hiernorm.explanation import Explanation, explain_index
 from hiernorm.filters import Where, call_filter, ids_of_array
 from hiernorm.hits import Hits, RangeHits
@@ -28,7 +28,6 @@ from hiernorm.payload.conditions import is_condition
 from hiernorm.payload.keys import are_keys
 from hiernorm.payload.memory import MemoryPayload
 from hiernorm.settings import Engine, IndexSettings, Metric
-from hiernorm.threads import thread_count
 from hiernorm.verification import Verification, verify_hits
 
 
@@ -66,7 +65,8 @@ class Index(IndexPersistence):
     string_keys
         Whether entries are named by strings, as in :meth:`hiernorm.Database.create`.
     threads
-        Default number of threads per call: HIERNORM_THREADS, or all processors.
+        Default number of threads per call: HIERNORM_THREADS, or all processors; read once, when
+        the index is made.
 
     Notes
     -----
@@ -152,22 +152,37 @@ class Index(IndexPersistence):
         >>> index.search(x[:1], k=2, where=[3, 4]).ids.shape
         (1, 2)
         """
-        queries = as_rows("queries", q, self._settings.dim)
         removals = self._removals
+        count = self._threads if threads is None else as_count("threads", threads)
+        found = None
         try:
-            found, live = self._core.search(
-                queries,
-                as_hit_count(k, len(queries), len(self)),
-                self._settings.checked_beta(beta),
-                self._thread_count(threads),
-                0 if batch_size is None else as_count("batch_size", batch_size),
-                self._ids_of(where),
-            )
+            # Nearly all calls: nothing is to be checked or converted that the core does not.
+            plain = where is None and beta is None and batch_size is None
+            if plain and type(k) is int and 0 < k <= MAX_HITS:
+                found = self._core.search_plain(q, k, count)
+            if found is None:
+                queries = as_rows("queries", q, self._settings.dim)
+                found = self._core.search(
+                    queries,
+                    as_hit_count(k, len(queries), len(self)),
+                    self._settings.checked_beta(beta),
+                    count,
+                    0 if batch_size is None else as_count("batch_size", batch_size),
+                    self._ids_of(where),
+                )
         except _core.DamagedBlockError:
             raise self._damage() from None
-        digest = self._digest_later(removals, live)
-        payload = payload_of_hits(self._payload)
-        return Hits(*found, digest, self.metric, payload, checked=self._checked())
+        ids, scores, stats, entries, live = found
+        return Hits(
+            ids,
+            scores,
+            stats,
+            entries,
+            lambda: self._digest(removals, live),
+            self._settings.metric,
+            self._payload if self._payload.columns else None,
+            "" if self._file is None else self._checked(),
+        )
 
     def _checked(self) -> str:
         """What of a mapped file is compared with its checksums; empty without a file."""
@@ -187,7 +202,7 @@ class Index(IndexPersistence):
         return ids_of_array(where, len(self), lambda: self.ids, "index")
 
     def _thread_count(self, threads: int | None) -> int:
-        return thread_count(self._settings.threads if threads is None else threads)
+        return self._threads if threads is None else as_count("threads", threads)
 
     def range(
         self,
@@ -222,18 +237,18 @@ class Index(IndexPersistence):
         least = as_threshold(threshold)
         removals = self._removals
         try:
-            found, live = self._core.range(
+            offsets, ids, scores, stats, entries, live = self._core.range(
                 queries, least, self._thread_count(threads), self._ids_of(where)
             )
         except _core.DamagedBlockError:
             raise self._damage() from None
-        offsets, ids, scores, work, skipped_bound, entries = found
+        work, skipped_bound = read_stats(stats)
         certificate = Certificate(
             entries,
             work,
             np.full(len(queries), least),
             skipped_bound,
-            self._digest_later(removals, live),
+            lambda: self._digest(removals, live),
             checked=self._checked(),
         )
         payload = payload_of_hits(self._payload)
@@ -310,7 +325,7 @@ class Index(IndexPersistence):
         """
         queries = as_rows("queries", q, self._settings.dim)
         try:
-            ids, scores, _, _, entries = self._core.search_all(
+            ids, scores, entries = self._core.search_all(
                 queries, hits.ids.shape[1], self._thread_count(threads), self._ids_of(where)
             )
         except _core.DamagedBlockError:

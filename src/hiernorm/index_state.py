@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from hiernorm.payload.answers import holds_key, keys_of, visible_columns
 from hiernorm.payload.memory import MemoryPayload
 from hiernorm.settings import Engine, IndexSettings, Metric
 from hiernorm.storage.errors import DamagedError
+from hiernorm.threads import thread_count
 
 
 class IndexState:
@@ -27,6 +27,7 @@ class IndexState:
     def _prepare(self) -> None:
         """Set up the members that are neither parameters nor pickled."""
         self._core = self._settings.make_core()
+        self._threads = thread_count(self._settings.threads)
         self._fitted_on = 0
         self._next_id = 0
         self._removals = 0  # changes that removed entries
@@ -107,9 +108,6 @@ class IndexState:
         """SHA-256 of parameters and entries, independent of the order of insertion."""
         with self._write_lock:
             return self._digest(self._removals, len(self))
-
-    def _digest_later(self, removals: int, entries: int) -> Callable[[], str]:
-        return lambda: self._digest(removals, entries)
 
     def _digest(self, removals: int, entries: int) -> str:
         """The digest of the first entries; empty if some were removed since."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from hiernorm import _core
 from hiernorm.array_types import Float32Array
-from hiernorm.certificate import STEPS
+from hiernorm.certificate import STEPS, read_stats
 from hiernorm.rotation import PROBES
 from hiernorm.settings import EXACT
 
@@ -51,5 +51,6 @@ def survivors(sample: _core.Index, rows: Float32Array) -> float:
     """The share of ``rows`` that the scan does not rule out, where some of them are the queries."""
     n = len(rows)
     probes = rows[np.linspace(0, n - 1, min(PROBES, n)).astype(np.int64)]
-    (_, _, work, _, _), _ = sample.search(probes, TRIAL_HITS, EXACT, 1, 0)
+    _, _, stats, _, _ = sample.search(probes, TRIAL_HITS, EXACT, 1, 0)
+    work, _ = read_stats(stats)
     return float(work[:, STEPS.index("sifted")].mean() / n)

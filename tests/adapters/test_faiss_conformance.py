@@ -6,6 +6,7 @@ promises neither bits nor an order of ties.
 
 from __future__ import annotations
 
+import io
 import pickle
 
 import numpy as np
@@ -258,6 +259,31 @@ def go_through_bytes(faiss, metric):
     return results
 
 
+def go_through_buffers(faiss, metric):
+    index, pieces = full(faiss, metric), []
+    for bsz in (123, 2345):
+        writer = faiss.BufferedIOWriter(
+            faiss.PyCallbackIOWriter(lambda part: pieces.append(bytes(part))), bsz
+        )
+        faiss.write_index(index, writer)
+        del writer  # FAISS writes the rest now
+    whole = b"".join(pieces)
+    stream = io.BytesIO(whole)
+    reader = faiss.BufferedIOReader(faiss.PyCallbackIOReader(stream.read, 50), 700)
+    head = np.zeros(12, np.uint8)
+    found = [faiss.read_index(reader).search(Q[metric], 3) for _ in range(2)]
+    again = faiss.BufferedIOReader(faiss.PyCallbackIOReader(io.BytesIO(whole).read), 5)
+    again(faiss.swig_ptr(head), 4, 3)
+    return len(whole), found, bytes(head)
+
+
+def make_data(faiss, metric):
+    made = faiss.rand((3, 4), 5), faiss.randn(7), faiss.randint((2, 2), 1, 10), faiss.rand(4, 5)
+    assert np.array_equal(made[0], faiss.rand((3, 4), 5))
+    assert made[2].max() < 10
+    return [(part.shape, part.dtype) for part in made]
+
+
 OPERATIONS = [
     search_flat,
     search_by_the_named_classes,
@@ -278,6 +304,8 @@ OPERATIONS = [
     merge_maps,
     make_by_description,
     go_through_bytes,
+    go_through_buffers,
+    make_data,
 ]
 
 

@@ -138,6 +138,19 @@ def test_no_byte_behind_an_index_is_read_from_a_stream(kind):
     assert stream.read() == b"what follows"
 
 
+def test_an_index_goes_through_the_files_of_faiss_by_name(tmp_path):
+    index = made(ours, "IxM2")
+    for writer in (
+        ours.FileIOWriter(tmp_path / "a"),
+        ours.BufferedIOWriter(ours.FileIOWriter(tmp_path / "a"), 100),
+    ):
+        ours.write_index(index, writer)
+        del writer
+        reader = ours.BufferedIOReader(ours.FileIOReader(tmp_path / "a"), 100)
+        assert_same_answers(ours.read_index(reader), index)
+        assert_same_answers(ours.read_index(tmp_path / "a"), index)
+
+
 def test_an_index_goes_through_streams_and_bytes():
     index = made(ours, "IxM2")
     stream = io.BytesIO()

@@ -78,7 +78,10 @@ def test_a_wrong_condition_or_column_is_told(folder: Path) -> None:
     failed = run(*search, "--where", "year >> 3", code=1)
     assert "where, at position 6: expected a column or a value, got '>'" in failed.output
     failed = run(*search, "--where", "yaer > 3", code=1)
-    assert "did you mean 'year'?" in failed.output
+    assert failed.stderr.endswith("(did you mean 'year'?); columns are id, lang, year\n")
+    assert "ids are integers, got 'abc'" in run("delete", folder / "db", "3", "abc", code=2).stderr
+    huge = run("delete", folder / "db", "99999999999999999999", code=2)
+    assert "got '99999999999999999999'" in huge.stderr
     assert "columns are lang, year" in run(*search, "--columns", "no", code=2).output
     files = ("build", folder / "other", folder / "x.npy", folder / "x.npy")
     assert "one FILE" in run(*files, "--payload", folder / "meta.parquet", code=2).output

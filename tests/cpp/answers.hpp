@@ -26,12 +26,12 @@ void for_all_kernels(Check check) {
     }
 }
 
-inline void check_answers(const Collection& asked, std::vector<Answer>& answers,
+inline void check_answers(const Collection& asked, Answers& answers,
                           const std::vector<std::vector<Hit>>& rankings, std::size_t k) {
     if (!CHECK_EQUAL(answers.size(), asked.asked())) return;
     for (std::size_t i = 0; i < answers.size(); ++i) {
         const Context context("query ", i);
-        const std::vector<Hit>& hits = answers[i].results.sorted();
+        const std::span<const Hit> hits = answers[i].results.sorted();
         if (!CHECK(same_hits(hits, rankings[i], k))) continue;
         const SearchStats& stats = answers[i].stats;
         CHECK(stats.sifted >= stats.tightened && stats.tightened >= stats.settled);
@@ -50,7 +50,7 @@ inline void check_searches(Random& random, const Collection& asked, const Index&
             const Context context("k ", k, ", threads ", threads, ", batch ", batch);
             SearchRequest request;
             request.k = k;
-            std::vector<Answer> answers;
+            Answers answers;
             const Searched searched =
                 index.search(request, asked.queries.data(), asked.asked(), threads, batch, answers);
             CHECK_EQUAL(searched.entries, asked.size());
@@ -60,7 +60,7 @@ inline void check_searches(Random& random, const Collection& asked, const Index&
     }
     SearchRequest request;
     request.k = 7;
-    std::vector<Answer> answers;
+    Answers answers;
     index.search_all(request, asked.queries.data(), asked.asked(), 2, answers);
     check_answers(asked, answers, rankings, 7);
 }
@@ -75,7 +75,7 @@ inline void check_ranges(Random& random, const Collection& asked, const Index& i
         SearchRequest request;
         request.range = true;
         request.threshold = threshold;
-        std::vector<Answer> answers;
+        Answers answers;
         index.search(request, asked.queries.data(), asked.asked(), 2, 0, answers);
         for (std::size_t i = 0; i < answers.size(); ++i) {
             const auto reached =
@@ -96,10 +96,10 @@ inline void check_soft_bounds(const Collection& asked, const Index& index) {
         request.k = 5;
         request.soft = true;
         request.beta = beta;
-        std::vector<Answer> answers;
+        Answers answers;
         index.search(request, asked.queries.data(), asked.asked(), 1, 0, answers);
         for (std::size_t i = 0; i < answers.size(); ++i) {
-            const std::vector<Hit>& hits = answers[i].results.sorted();
+            const std::span<const Hit> hits = answers[i].results.sorted();
             if (!CHECK_EQUAL(hits.size(), std::min<std::size_t>(5, asked.size()))) continue;
             for (const Hit& hit : rankings[i]) {
                 if (!ranks_before(hit, hits.back())) break;

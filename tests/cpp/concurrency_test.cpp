@@ -21,7 +21,7 @@ struct Expected {
     }
 
     // Whether the answers are those of the prefix that was searched.
-    bool match(std::size_t searched, std::vector<Answer>& answers) const {
+    bool match(std::size_t searched, Answers& answers) const {
         const auto prefix = std::find(kPrefixes.begin(), kPrefixes.end(), searched);
         if (prefix == kPrefixes.end()) return false;
         const auto& expected = rankings[static_cast<std::size_t>(prefix - kPrefixes.begin())];
@@ -45,7 +45,7 @@ void check_searches_beside_additions(const Collection& asked, EngineKind engine)
                 last = done;  // one more search after the last addition
                 SearchRequest request;
                 request.k = kHits;
-                std::vector<Answer> answers;
+                Answers answers;
                 const std::size_t searched = index->search(request, asked.queries.data(),
                                                            asked.asked(), 1 + t % 2, t, answers).entries;
                 CHECK(expected.match(searched, answers));
@@ -115,7 +115,7 @@ TEST(additions_from_many_threads_all_arrive) {
     for (std::thread& thread : threads) thread.join();
     SearchRequest request;
     request.k = 100;
-    std::vector<Answer> answers;
+    Answers answers;
     CHECK_EQUAL(index->search(request, asked.queries.data(), asked.asked(), 2, 0, answers).entries,
                 asked.size());
     const auto rankings = asked.rankings(asked.size());
@@ -134,7 +134,7 @@ TEST(searches_from_many_threads_agree) {
         threads.emplace_back([&, t] {
             SearchRequest request;
             request.k = 1 + 40 * t;
-            std::vector<Answer> answers;
+            Answers answers;
             index->search(request, asked.queries.data(), asked.asked(), 1 + t, t, answers);
             for (std::size_t i = 0; i < answers.size(); ++i) {
                 CHECK(same_hits(answers[i].results.sorted(), rankings[i], request.k));

@@ -20,7 +20,7 @@ Collection small_collection(Metric metric = Metric::kInnerProduct) {
 TEST(an_empty_index_answers_with_nothing) {
     const Collection asked = small_collection();
     const auto index = asked.make_index(EngineKind::kCascade, 50, true);
-    std::vector<Answer> answers;
+    Answers answers;
     CHECK_EQUAL(index->search(SearchRequest{}, asked.queries.data(), 2, 1, 0, answers).entries,
                 std::size_t{0});
     CHECK(answers.size() == 2 && answers[0].results.size() == 0);
@@ -75,7 +75,7 @@ TEST(cosine_refuses_zero_vectors_and_takes_denormal_ones) {
     asked.rows[8] = -1e-45f;
     asked.add_to(*index, 0, 50);
     std::fill(asked.queries.begin(), asked.queries.end(), -0.0f);
-    std::vector<Answer> answers;
+    Answers answers;
     check_throws<std::invalid_argument>(
         [&] { index->search(SearchRequest{}, asked.queries.data(), 2, 1, 0, answers); },
         "queries row 0 is a zero vector");
@@ -100,7 +100,7 @@ TEST(what_is_written_is_visible_only_when_published) {
         make_collection(random, Kind::kLattice, 5000, 5, 2, Metric::kInnerProduct, 3);
     const auto index = asked.make_index(EngineKind::kCascade, 5000, true);
     const auto check_prefix = [&](std::size_t count) {
-        std::vector<Answer> answers;
+        Answers answers;
         SearchRequest request;
         request.k = 20;
         CHECK_EQUAL(index->search(request, asked.queries.data(), 3, 1, 0, answers).entries, count);
@@ -175,7 +175,7 @@ TEST(entries_cross_the_boundary_of_chunks) {
                  {std::size_t{1}, std::size_t{10}, kChunkEntries + 3, size + 1}) {
                 SearchRequest request;
                 request.k = k;
-                std::vector<Answer> answers;
+                Answers answers;
                 CHECK_EQUAL(index->search(request, asked.queries.data(), 3, 1, 0, answers).entries, size);
                 for (std::size_t i = 0; i < 3; ++i) {
                     const Context context("k ", k, ", query ", i);

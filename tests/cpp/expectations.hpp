@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "encode/encoding.hpp"
@@ -64,7 +65,7 @@ inline bool same_bits(double a, double b) {
 }
 
 // Whether `hits` are the first ones of `ranking`.
-inline bool same_hits(const std::vector<Hit>& hits, const std::vector<Hit>& ranking,
+inline bool same_hits(std::span<const Hit> hits, const std::vector<Hit>& ranking,
                       std::size_t count) {
     if (hits.size() != std::min(count, ranking.size())) return false;
     for (std::size_t i = 0; i < hits.size(); ++i) {

@@ -59,7 +59,7 @@ TEST(the_papers_engine_returns_allowed_entries_only) {
     const auto rankings = asked.rankings(kSize);
     for (const std::size_t k : {std::size_t{1}, std::size_t{10}, kSize}) {
         request.k = k;
-        std::vector<Answer> answers;
+        Answers answers;
         index->search(request, asked.queries.data(), asked.asked(), 1, 0, answers);
         for (std::size_t i = 0; i < answers.size(); ++i) {
             std::vector<Hit> right;

@@ -136,7 +136,7 @@ TEST(segments_and_masks_equal_a_plain_loop_over_the_allowed_entries) {
             for (const std::size_t k : {std::size_t{1}, std::size_t{10}, size + 3}) {
                 SearchRequest request;
                 request.k = k;
-                std::vector<Answer> answers = empty_answers(request, asked.asked());
+                Answers answers(request, asked.asked());
                 search_segments(segments, request, asked.queries.data(), asked.asked(), 2, 0,
                                 answers);
                 const auto rankings = asked.rankings(size);

@@ -48,7 +48,9 @@ def assert_as_specified(a, b, **options):
     return expected
 
 
-@pytest.mark.parametrize("sizes", [(1, 1), (1, 40), (40, 1), (17, 33), (64, 16), (300, 500)])
+@pytest.mark.parametrize(
+    "sizes", [(1, 1), (1, 40), (40, 1), (17, 33), (64, 16), (300, 500), (1100, 700)]
+)
 def test_matches_are_those_of_the_specification(sizes, isa):
     a, b = views(np.random.default_rng(sum(sizes)), *sizes)
     found = assert_as_specified(a, b)

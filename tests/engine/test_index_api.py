@@ -307,20 +307,23 @@ def test_memory_is_at_most_1_27_times_the_rows_and_1_29_with_cells() -> None:
     assert filled("hn-exhaustive", x[:1000], 16).nbytes >= x[:1000].nbytes
 
 
-def test_threads_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_threads_come_from_the_environment_when_the_index_is_made(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     x = random_rows(20, D)
-    index = filled("plain-cascade", x, None)
-    expected = index.search(x, 3, threads=1)
+    expected = filled("plain-cascade", x, None).search(x, 3, threads=1)
     monkeypatch.setenv("HIERNORM_THREADS", "3")
+    index = filled("plain-cascade", x, None)
     assert_same_hits(index.search(x, 3), expected)
     for bad in ("0", "-2", "many", "1.5"):
         monkeypatch.setenv("HIERNORM_THREADS", bad)
         text = f"HIERNORM_THREADS must be a positive integer, got {bad!r}"
         with raises_text(ValueError, text):
-            index.search(x, 3)
-        assert_same_hits(index.search(x, 3, threads=2), expected)
+            hiernorm.Index(D)
+        assert len(hiernorm.Index(D, threads=2)) == 0
+        assert_same_hits(index.search(x, 3), expected)
     monkeypatch.setenv("HIERNORM_THREADS", "")
-    assert_same_hits(index.search(x, 3), expected)
+    assert_same_hits(filled("plain-cascade", x, None).search(x, 3), expected)
 
 
 def _isa_in_a_new_process(setting: str) -> subprocess.CompletedProcess[str]:

@@ -65,7 +65,7 @@ class NoRay:
 def in_process() -> Iterator[None]:
     """Sharded databases without Ray."""
     with (
-        mock.patch("hiernorm.distributed.database.ActorPool", ActorsInProcess),
+        mock.patch("hiernorm.distributed.database_state.ActorPool", ActorsInProcess),
         mock.patch("hiernorm.distributed.database.connect", return_value=NoRay),
     ):
         yield

@@ -181,6 +181,20 @@ def test_unknown_keypoints_are_key_errors(made):
         collection.frames_of(np.array([0, 99999]))
 
 
+def test_ctrl_c_keeps_what_is_described(made, tmp_path):
+    def stop_after_two(done: int, total: int) -> None:
+        if done == 2:
+            raise KeyboardInterrupt
+
+    files = find_photos([made / "photos"])
+    with pytest.raises(KeyboardInterrupt):
+        ingest_photos(tmp_path / "new.hn", files, RECIPE, report=stop_after_two)
+    assert len(Collection.open(tmp_path / "new.hn")) == 2
+    continued = ingest_photos(tmp_path / "new.hn", files, RECIPE)
+    assert len(continued.unchanged) == 2
+    assert len(continued.added) == len(files) - 2
+
+
 def test_a_photo_without_keypoints_is_in_the_collection(tmp_path):
     cv2.imwrite(str(tmp_path / "flat.png"), np.full((64, 64), 90, np.uint8))
     ingest_photos(tmp_path / "flat.hn", [tmp_path / "flat.png"], RECIPE)

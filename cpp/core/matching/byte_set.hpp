@@ -9,6 +9,10 @@
 //     s y = c + e with |e_j| <= 1/2, so c_x . e_z <= |c_x|_1 / 2, likewise e_x . c_z, and
 //     e_x . e_z <= 31 / 4 < 8. kRoundingSlack leaves 8 more for the float64 rounding of y and t,
 //     which is below 1e-3 in these units.
+//
+// Rows are kept in the order of their keys: the signs of slots 1, 2, ... (slot 0 has nearly the
+// same sign everywhere). Vectors with equal keys tend to be near each other, so a pass that begins
+// with them (match_bytes.cpp) soon knows good matches. A place is a number in this order.
 #pragma once
 
 #include <cstddef>
@@ -21,6 +25,12 @@
 namespace hiernorm {
 
 inline constexpr std::int32_t kRoundingSlack = 16;
+inline constexpr int kKeyBits = 10;
+
+// Some places, or some rows of a set: [first, last).
+struct Places {
+    std::size_t first, last;
+};
 
 class ByteSet {
    public:
@@ -35,12 +45,19 @@ class ByteSet {
     std::size_t blocks() const { return (size_ + kScanBlock - 1) / kScanBlock; }
     std::size_t nbytes() const;
     int shift() const { return shift_; }
-    std::int32_t slack(std::size_t row) const { return slacks_[row]; }
+    std::int32_t slack(std::size_t place) const { return slacks_[place]; }
     std::int32_t largest_slack() const { return largest_slack_; }
 
-    const std::uint8_t* row(std::size_t row) const { return bytes_.data() + row * row_bytes_; }
-    // Rows beyond the last, up to a multiple of kScanRows, are zero.
-    const std::int16_t* codes(std::size_t row) const { return codes_.data() + row * kSlots; }
+    // The row at a place, as it was given.
+    std::int64_t id(std::size_t place) const { return ids_[place]; }
+    // The places of the rows whose keys begin with the `bits` bits of `prefix`.
+    Places with_prefix(std::size_t prefix, int bits) const {
+        return {starts_[prefix << (kKeyBits - bits)], starts_[(prefix + 1) << (kKeyBits - bits)]};
+    }
+
+    const std::uint8_t* row(std::size_t place) const { return bytes_.data() + place * row_bytes_; }
+    // Places beyond the last, up to a multiple of kScanRows, are zero.
+    const std::int16_t* codes(std::size_t place) const { return codes_.data() + place * kSlots; }
     const std::int16_t* block(std::size_t block) const {
         return blocks_.data() + block * kSlots * kScanBlock;
     }
@@ -53,6 +70,8 @@ class ByteSet {
     Buffer<std::int16_t> codes_;
     Buffer<std::int16_t> blocks_;
     std::vector<std::int32_t> slacks_;
+    std::vector<std::uint32_t> ids_;
+    std::vector<std::uint32_t> starts_;  // of each key, and the end
 };
 
 }  // namespace hiernorm

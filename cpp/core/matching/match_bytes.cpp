@@ -2,6 +2,7 @@
 #include "matching/match_bytes.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 #include <stdexcept>
 #include <string>
@@ -12,6 +13,7 @@
 namespace hiernorm {
 
 void Contest::enter(std::int32_t product, std::int64_t other, const MatchRule& rule) {
+    if (other == at) return;  // a pair may enter twice; a second best is then the same as before
     if (product > best) {
         second = best;
         best = product;
@@ -50,9 +52,11 @@ void Contest::set_cut(const MatchRule& rule) {
 
 namespace {
 
-constexpr std::size_t kRowTile = 64;
+constexpr std::size_t kPartRows = 64;   // threads get multiples of it
+constexpr std::size_t kRowTile = 1024;  // 64 KiB of codes, which stay in the second cache
 constexpr std::size_t kBlockTile = 16;  // 16 KiB of codes, which stay in the first cache
 constexpr std::size_t kFirstBlocks = 2;  // few: all contests are open, and nearly all pairs enter
+constexpr std::size_t kFirstColumns = 64;  // with equal keys, more or less
 constexpr std::int32_t kNever = std::numeric_limits<std::int32_t>::max();
 
 // The pass over some rows of `a` and all of `b`.
@@ -73,6 +77,7 @@ class Pass {
     }
 
     void run(std::size_t first, std::size_t last) {
+        begin_with_equal_keys(first, last);
         for (std::size_t tile = first; tile < last; tile += kRowTile) {
             const std::size_t end = std::min(tile + kRowTile, last);
             std::size_t count = 0;
@@ -90,6 +95,27 @@ class Pass {
     std::uint64_t products() const { return products_; }
 
    private:
+    // The cuts that these pairs set spare most products of the others, which follow in any order.
+    void begin_with_equal_keys(std::size_t first, std::size_t last) {
+        const int bits = std::min<int>(kKeyBits, std::bit_width(b_.size() / kFirstColumns));
+        for (std::size_t prefix = 0; prefix < std::size_t{1} << bits; ++prefix) {
+            const Places rows = a_.with_prefix(prefix, bits);
+            const Places columns = b_.with_prefix(prefix, bits);
+            const std::size_t begin = std::max(rows.first / kScanRows * kScanRows, first);
+            const std::size_t end = std::min(rows.last, last);
+            const std::size_t end_block = (columns.last + kScanBlock - 1) / kScanBlock;
+            std::size_t count = 0;
+            for (std::size_t block = columns.first / kScanBlock; block < end_block;
+                 block += count) {
+                poll_interrupt();
+                count = std::min(kBlockTile, end_block - block);
+                for (std::size_t row = begin; row < end; row += kScanRows) {
+                    scan(row, std::min(row + kScanRows, last), block, count);
+                }
+            }
+        }
+    }
+
     // The score that a pair must exceed for its product to reach `cut`.
     std::int32_t score_cut(std::int32_t cut, std::int32_t slack, std::int32_t other_slack) const {
         const std::int64_t score = std::int64_t{cut} * unit_ - slack - other_slack;
@@ -145,11 +171,11 @@ class Pass {
         const std::int32_t product = kernels_.dot_u8(a_.row(row), b_.row(column), a_.row_bytes());
         ++products_;
         if (product >= rows_[row].cut) {
-            rows_[row].enter(product, static_cast<std::int64_t>(column), rule_);
+            rows_[row].enter(product, b_.id(column), rule_);
             cut_row(row);
         }
         if (rule_.cross_check && product >= columns_[column].cut) {
-            columns_[column].enter(product, static_cast<std::int64_t>(row), rule_);
+            columns_[column].enter(product, a_.id(row), rule_);
             cut_column(column);
         }
     }
@@ -177,17 +203,16 @@ ByteMatches match_bytes(const ByteSet& a, const ByteSet& b, const MatchRule& rul
     }
     ByteMatches matches;
     if (a.size() == 0 || b.size() == 0) return matches;
-    // Whole tiles for each thread.
-    const std::size_t tiles = (a.size() + kRowTile - 1) / kRowTile;
-    const std::size_t parts = std::clamp<std::size_t>(threads, 1, tiles);
+    const std::size_t units = (a.size() + kPartRows - 1) / kPartRows;
+    const std::size_t parts = std::clamp<std::size_t>(threads, 1, units);
     std::vector<Contest> rows(a.size(), Contest(rule));
     std::vector<Contest> columns(rule.cross_check ? b.size() : 0, Contest(rule));
     std::vector<std::vector<Contest>> of_parts(parts);
     std::vector<std::uint64_t> products(parts);
     run_tasks(parts, threads, [&](std::size_t part) {
         Pass pass(a, b, rule, rows);
-        pass.run(tiles * part / parts * kRowTile,
-                 std::min(tiles * (part + 1) / parts * kRowTile, a.size()));
+        pass.run(units * part / parts * kPartRows,
+                 std::min(units * (part + 1) / parts * kPartRows, a.size()));
         of_parts[part] = pass.columns();
         products[part] = pass.products();
     });
@@ -197,15 +222,24 @@ ByteMatches match_bytes(const ByteSet& a, const ByteSet& b, const MatchRule& rul
         }
         matches.products += products[part];
     }
+    std::vector<std::int64_t> forth(a.size(), -1), back(b.size(), -1);  // by row, not by place
+    for (std::size_t place = 0; place < a.size(); ++place) {
+        if (rows[place].is_won(rule)) forth[static_cast<std::size_t>(a.id(place))] = rows[place].at;
+    }
+    for (std::size_t place = 0; place < columns.size(); ++place) {
+        if (columns[place].is_won(rule)) {
+            back[static_cast<std::size_t>(b.id(place))] = columns[place].at;
+        }
+    }
     for (std::size_t row = 0; row < a.size(); ++row) {
-        const Contest& contest = rows[row];
-        if (!contest.is_won(rule)) continue;
-        if (rule.cross_check) {
-            const Contest& back = columns[static_cast<std::size_t>(contest.at)];
-            if (back.at != static_cast<std::int64_t>(row) || !back.is_won(rule)) continue;
+        const std::int64_t column = forth[row];
+        if (column < 0) continue;
+        if (rule.cross_check &&
+            back[static_cast<std::size_t>(column)] != static_cast<std::int64_t>(row)) {
+            continue;
         }
         matches.rows.push_back(static_cast<std::int64_t>(row));
-        matches.columns.push_back(contest.at);
+        matches.columns.push_back(column);
     }
     return matches;
 }

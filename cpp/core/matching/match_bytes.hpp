@@ -2,7 +2,8 @@
 //
 // One pass over all pairs serves both directions. A pair's product is computed only if its bound
 // (byte_set.hpp) says that it can still change a match of its row or of its column. What that takes
-// is less than the two best of each row (Contest::cut), so most pairs cost one bound.
+// is less than the two best of each row (Contest::cut), so most pairs cost one bound. Pairs of
+// vectors that are probably near each other come first: their products set the cuts for the others.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// AVX2: `madd` forms the sums of two products of int16 in int32. Processors with AVX-512 use it too.
+// AVX2: `madd` forms the sums of two products of int16 in int32. Processors with AVX-512 but no
+// VNNI use it too.
 #include <immintrin.h>
 
 #include "matching/scan.hpp"

@@ -1,4 +1,4 @@
-// The portable loops, and the choice between them and those of AVX2.
+// The portable loops, and the choice between them and those of instruction sets.
 #include <algorithm>
 
 #include "kernels/kernels.hpp"
@@ -47,11 +47,13 @@ constexpr MatchKernels kScalar{scan_i16, dot_u8};
 
 #if defined(HIERNORM_X86)
 extern const MatchKernels kAvx2MatchKernels;
+extern const MatchKernels kAvx512VnniMatchKernels;
 #endif
 
 const MatchKernels& match_kernels() {
 #if defined(HIERNORM_X86)
-    // Every family but the portable one runs on processors that have AVX2.
+    if (active_kernels().name == "avx512vnni") return kAvx512VnniMatchKernels;
+    // Every other family but the portable one runs on processors that have AVX2.
     if (active_kernels().name != "scalar") return kAvx2MatchKernels;
 #endif
     return kScalar;

@@ -35,12 +35,14 @@ namespace {
 constexpr std::size_t kTilesLogged = 4;
 static_assert(kRangeEntries % (kTilesLogged * kTileEntries) == 0);
 
+constexpr std::size_t kQueriesKept = 128;  // with their buffers, for the next group
+
 // One query and the steps that it takes.
 class CascadeQuery {
    public:
     PreparedQuery* begin(const Store& store, const Kernels& kernels, const SearchRequest& request,
-                         const float* row, Answer& answer) {
-        query_.begin(store, kernels, request, row, answer);
+                         const float* row, Answer& answer, Workspace& workspace) {
+        query_.begin(store, kernels, request, row, answer, workspace);
         return &query_;
     }
 
@@ -50,7 +52,7 @@ class CascadeQuery {
         refinement_.begin();
         uses_cells_ = request.use_cells && store.cells().grouped_entries() != 0;
         if (!uses_cells_) return;
-        cells_.begin(store, kernels, query_.view());
+        cells_.begin(store, kernels, query_.view(), query_.workspace());
         if (query_.missing() != 0) seeding_.seed_from_cells(query_, cells_);
     }
 
@@ -99,11 +101,14 @@ class Cascade {
             PreparedQuery* together[kPanelQueries];
             const std::size_t count = std::min(kPanelQueries, queries.size() - first);
             for (std::size_t i = 0; i < count; ++i) {
-                together[i] = queries[first + i].begin(
-                    store, kernels, request, rows + (first + i) * store.dim(), answers[first + i]);
+                together[i] = queries[first + i].begin(store, kernels, request,
+                                                       rows + (first + i) * store.dim(),
+                                                       answers[first + i], workspace_);
             }
             PreparedQuery::prepare_views({together, count});
-            for (std::size_t i = 0; i < count; ++i) queries[first + i].start(store, kernels, request);
+            for (CascadeQuery& query : queries.subspan(first, count)) {
+                query.start(store, kernels, request);
+            }
         }
         const std::size_t stride = (queries.size() == 1 ? kTilesLogged : 1) * kTileEntries;
         for (std::size_t c = 0; c < store.chunks(); ++c) {
@@ -122,9 +127,10 @@ class Cascade {
         for (CascadeQuery& query : queries) query.settle();
     }
 
-    // Large buffers are not kept from one call to the next.
+    // What only a very large group needs is not kept.
     void shrink() {
-        if (queries_.size() > 1) std::vector<CascadeQuery>().swap(queries_);
+        if (queries_.size() > kQueriesKept) queries_.resize(kQueriesKept);
+        if (log_.capacity() > kQueriesKept * kTileEntries) log_ = {};
     }
 
    private:
@@ -171,8 +177,7 @@ class Cascade {
             if (sharing[together] == nullptr) break;
         }
         const std::size_t count = std::max<std::size_t>(together, 1);
-        const std::size_t room = used + count * room_for(tile);
-        if (log_.size() < room) log_.resize(room + queries.size() * kTileEntries);
+        log_.grow_geometrically(used + count * room_for(tile));
         if (together <= 1) {
             counts_[0] = queries[0].seed_or_scan(tile, log_.data() + used);
             return 1;
@@ -191,8 +196,9 @@ class Cascade {
         used += count;
     }
 
+    Workspace workspace_;
     std::vector<CascadeQuery> queries_;
-    std::vector<Candidate> log_;
+    Buffer<Candidate> log_;
     std::vector<Logged> logged_;
     std::size_t counts_[kPanelQueries];  // candidates of the queries that scanned a tile last
 };
@@ -201,9 +207,9 @@ class Cascade {
 
 void search_cascade(const Store& store, const Kernels& kernels, const SearchRequest& request,
                     const float* queries, std::span<Answer> answers) {
-    thread_local Cascade cascade;  // its buffers serve the next call
-    cascade.search(store, kernels, request, queries, answers);
-    cascade.shrink();
+    Kept<Cascade> cascade;
+    cascade->search(store, kernels, request, queries, answers);
+    cascade->shrink();
 }
 
 }  // namespace hiernorm

@@ -24,9 +24,11 @@ constexpr std::size_t cones_of(std::size_t entries, std::size_t level) {
 
 }  // namespace
 
-void CellSkipper::begin(const Store& store, const Kernels& kernels, const QueryView& view) {
+void CellSkipper::begin(const Store& store, const Kernels& kernels, const QueryView& view,
+                        Workspace& workspace) {
     store_ = &store;
     kernels_ = &kernels;
+    workspace_ = &workspace;
     query_.prepare(kernels, store.encoding(), store.cells(), view, store.largest());
     tried_ = 0;
     whole_ = 0;
@@ -36,9 +38,11 @@ std::span<const std::uint32_t> CellSkipper::nearest(std::size_t entries) {
     const Cells& cells = store_->cells();
     const std::size_t blocks_wanted = std::max(kNearest, 2 * entries / kBlockEntries);
     const std::size_t slots = cells.layout().slots();
-    nearest_.clear();
+    std::vector<std::uint32_t>& nearest = workspace_->nearest;
+    std::vector<Candidate>& ranked = workspace_->ranked_cones;
+    nearest.clear();
     for (std::size_t c = 0; c < store_->chunks(); ++c) {
-        if (cells.chunk(c) != nullptr) nearest_.push_back(static_cast<std::uint32_t>(c));
+        if (cells.chunk(c) != nullptr) nearest.push_back(static_cast<std::uint32_t>(c));
     }
     // Numbers of blocks of 16 cones become numbers of cones, which are blocks one level down.
     for (std::size_t level = kConeLevels; level-- > 0;) {
@@ -46,38 +50,39 @@ std::span<const std::uint32_t> CellSkipper::nearest(std::size_t entries) {
         const std::size_t cones = cones_of(store_->size(), level);
         const std::size_t wanted =
             level == 0 ? blocks_wanted : blocks_wanted * kFollowed / kNearest;
-        ranked_.clear();
-        for (const std::uint32_t block : nearest_) {
+        ranked.clear();
+        for (const std::uint32_t block : nearest) {
             alignas(64) std::int32_t scores[kBlockEntries];
             kernels_->score_u8i8((*cells.chunk(block / blocks))[level].data() +
                                      block % blocks * kBlockEntries * slots,
                                  kBlockEntries, query_.directions(), scores);
             rank(scores, block * kBlockEntries, cones, wanted);
         }
-        nearest_.clear();
-        for (const Candidate& candidate : ranked_) nearest_.push_back(candidate.position);
-        std::sort(nearest_.begin(), nearest_.end());
+        nearest.clear();
+        for (const Candidate& candidate : ranked) nearest.push_back(candidate.position);
+        std::sort(nearest.begin(), nearest.end());
     }
-    return nearest_;
+    return nearest;
 }
 
 // Keeps the `wanted` best of the cones seen so far; the first of equals.
 void CellSkipper::rank(const std::int32_t* scores, std::size_t first, std::size_t cones,
                        std::size_t wanted) {
     constexpr auto kLowest = std::numeric_limits<std::int32_t>::min();
+    std::vector<Candidate>& ranked = workspace_->ranked_cones;
     Candidate better[2 * kBlockEntries];
-    const std::int32_t bar = ranked_.size() < wanted ? kLowest : ranked_.back().score;
+    const std::int32_t bar = ranked.size() < wanted ? kLowest : ranked.back().score;
     const std::size_t count =
         kernels_->sift_i32(scores, std::min(kBlockEntries, cones - first), bar,
                            static_cast<std::uint32_t>(first), better, nullptr);
     for (std::size_t i = 0; i < count; ++i) {
-        if (ranked_.size() == wanted) {
-            if (better[i].score <= ranked_.back().score) continue;
-            ranked_.pop_back();
+        if (ranked.size() == wanted) {
+            if (better[i].score <= ranked.back().score) continue;
+            ranked.pop_back();
         }
-        auto place = ranked_.end();
-        while (place != ranked_.begin() && (place - 1)->score < better[i].score) --place;
-        ranked_.insert(place, better[i]);
+        auto place = ranked.end();
+        while (place != ranked.begin() && (place - 1)->score < better[i].score) --place;
+        ranked.insert(place, better[i]);
     }
 }
 
@@ -119,8 +124,9 @@ void CellSkipper::require_cones(const ChunkCones& cones, std::size_t first, std:
 // Leaves the blocks that can hold an entry which reaches the threshold in left_.
 void CellSkipper::descend(const ChunkCones& cones, std::size_t first, std::size_t end) {
     constexpr std::size_t kMost = kRangeEntries / kBlockEntries;
-    left_.resize(kMost + kBlockEntries);
-    level_below_.resize(kMost + kBlockEntries);
+    Buffer<std::uint16_t>& below = workspace_->level_below;
+    left_.grow(kMost + kBlockEntries);
+    below.grow(kMost + kBlockEntries);
     // The cones of 4,096 entries are few: those of the range are all looked at.
     left_count_ = 0;
     for (std::size_t entry = first; entry < end; entry += entries_per_cone(kConeLevels - 1)) {
@@ -129,10 +135,10 @@ void CellSkipper::descend(const ChunkCones& cones, std::size_t first, std::size_
     }
     for (std::size_t level = kConeLevels - 1; level-- > 0;) {
         left_count_ = kernels_->skip_cells_u8i8(cones[level].data(), left_.data(), left_count_,
-                                                query_.scan(), query_.cut(), level_below_.data());
+                                                query_.scan(), query_.cut(), below.data());
         const std::size_t last = cones_of(end, level);
-        while (left_count_ != 0 && level_below_[left_count_ - 1] >= last) --left_count_;
-        left_.swap(level_below_);
+        while (left_count_ != 0 && below[left_count_ - 1] >= last) --left_count_;
+        std::swap(left_, below);
     }
 }
 

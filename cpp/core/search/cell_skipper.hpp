@@ -6,17 +6,18 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "cells/cone_query.hpp"
 #include "search/request.hpp"
+#include "search/workspace.hpp"
 #include "store/store.hpp"
 
 namespace hiernorm {
 
 class CellSkipper {
    public:
-    void begin(const Store& store, const Kernels& kernels, const QueryView& view);
+    void begin(const Store& store, const Kernels& kernels, const QueryView& view,
+               Workspace& workspace);
 
     // Blocks of the store that point much the same way as the query, in order: at least 16, and
     // twice `entries` entries, if there are as many.
@@ -39,12 +40,11 @@ class CellSkipper {
 
     const Store* store_ = nullptr;
     const Kernels* kernels_ = nullptr;
+    Workspace* workspace_ = nullptr;
     ConeQuery query_;
     std::size_t tried_ = 0;  // ranges, and those of them that had to be read whole
     std::size_t whole_ = 0;
-    std::vector<Candidate> ranked_;  // best first
-    std::vector<std::uint32_t> nearest_;
-    std::vector<std::uint16_t> left_, level_below_;
+    Buffer<std::uint16_t> left_;
     std::size_t left_count_ = 0;
     std::size_t next_ = 0;
 };

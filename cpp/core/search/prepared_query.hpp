@@ -13,6 +13,7 @@
 #include "encode/query_view.hpp"
 #include "kernels/prefetch.hpp"
 #include "search/request.hpp"
+#include "search/workspace.hpp"
 #include "store/store.hpp"
 
 namespace hiernorm {
@@ -33,13 +34,14 @@ class PreparedQuery {
    public:
     // Begin each of several queries, prepare their views together, finish each.
     void begin(const Store& store, const Kernels& kernels, const SearchRequest& request,
-               const float* row, Answer& answer) {
+               const float* row, Answer& answer, Workspace& workspace) {
         store_ = &store;
         kernels_ = &kernels;
         soft_ = request.soft;
         beta_ = request.beta;
         mask_ = request.mask;
         answer_ = &answer;
+        workspace_ = &workspace;
         exact_.prepare(kernels, encoding().metric, row, store.dim());
     }
     static void prepare_views(std::span<PreparedQuery* const> queries) {
@@ -62,6 +64,7 @@ class PreparedQuery {
     const Kernels& kernels() const { return *kernels_; }
     const Mask& mask() const { return mask_; }
     bool soft() const { return soft_; }
+    Workspace& workspace() const { return *workspace_; }
     const ExactQuery& exact() const { return exact_; }
     const QueryView& view() const { return view_; }
     const CodedQuery& codes() const { return codes_; }
@@ -116,6 +119,7 @@ class PreparedQuery {
     double beta_ = 0.0;
     Mask mask_;
     Answer* answer_ = nullptr;
+    Workspace* workspace_ = nullptr;
     CodedQuery codes_;
     QueryView view_;
     ExactQuery exact_;

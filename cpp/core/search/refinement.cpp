@@ -66,11 +66,12 @@ std::span<Candidate> Refinement::sift(PreparedQuery& query, const Chunk& chunk,
 void Refinement::tighten(PreparedQuery& query, const Chunk& chunk, const TileNorms& norms,
                          std::span<const Candidate> candidates) {
     left_ = candidates.size();
-    if (contenders_.size() < left_) contenders_.resize(std::max(left_, kTileEntries));
+    query.workspace().contenders.grow_geometrically(left_);
+    Contender* const contenders = query.workspace().contenders.data();
     minor_read_ = reads_minor(query, norms);
     if (!minor_read_) {
         for (std::size_t i = 0; i < left_; ++i) {
-            contenders_[i] = {candidates[i].position, candidates[i].score, 0, 0.0};
+            contenders[i] = {candidates[i].position, candidates[i].score, 0, 0.0};
         }
         return;
     }
@@ -85,16 +86,16 @@ void Refinement::tighten(PreparedQuery& query, const Chunk& chunk, const TileNor
         stage.row_bytes = stages[s].bytes;
         stage.first_position = first;
         if (s != 0) {
-            require_stage(query.store(), stage, s, std::span(contenders_).first(left_));
-            left_ = kernels.tighten_next_u8i8(stage, query.threshold(), contenders_.data(), left_,
+            require_stage(query.store(), stage, s, std::span(contenders, left_));
+            left_ = kernels.tighten_next_u8i8(stage, query.threshold(), contenders, left_,
                                               skipped);
             continue;
         }
         require_stage(query.store(), stage, s, candidates);
         left_ = kernels.tighten_first_u8i8(stage, query.threshold(), candidates.data(), left_,
-                                           contenders_.data(), skipped);
+                                           contenders, skipped);
         for (std::size_t i = 0; i < left_; ++i) {
-            prefetch(query.store().row(contenders_[i].position));
+            prefetch(query.store().row(contenders[i].position));
         }
     }
 }
@@ -105,8 +106,9 @@ void Refinement::weigh(PreparedQuery& query, const Seeding& seeding, const TileN
     const CodedQuery& codes = query.codes();
     const bool prefix = !encoding.rotated() && encoding.lift_dims() == 0;
     const double slack = minor_read_ ? codes.minor_slack(norms) : codes.tail_slack(norms);
+    const Contender* const contenders = query.workspace().contenders.data();
     for (std::size_t i = 0; i < left_; ++i) {
-        const Contender& contender = contenders_[i];
+        const Contender& contender = contenders[i];
         if (seeding.is_seed(contender.position)) {
             ++found_again_;
             continue;

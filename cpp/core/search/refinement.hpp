@@ -37,8 +37,7 @@ class Refinement {
         double bound;
     };
 
-    std::vector<Contender> contenders_;  // of the tile under way
-    std::size_t left_ = 0;               // of them
+    std::size_t left_ = 0;  // contenders of the tile under way, in the workspace
     bool minor_read_ = false;
     std::uint64_t found_again_ = 0;  // seeds, by the scan
     std::uint64_t weighed_in_ = 0;   // settled by weigh()

@@ -4,10 +4,14 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <new>
+#include <span>
 #include <vector>
 
 #include "search/mask.hpp"
 #include "search/results.hpp"
+#include "store/buffer.hpp"
 
 namespace hiernorm {
 
@@ -47,17 +51,48 @@ struct Answer {
     SearchStats stats;
 };
 
-// One empty answer per query, which knows what is wanted.
-inline std::vector<Answer> empty_answers(const SearchRequest& request, std::size_t count) {
-    std::vector<Answer> answers(count);
-    for (Answer& answer : answers) {
+// The answers of a call, one per query; the hits of all of them lie in one buffer.
+class Answers {
+   public:
+    Answers() = default;
+    Answers(const SearchRequest& request, std::size_t count) { reset(request, count); }
+
+    // Empty answers that know what is wanted. Memory of earlier answers is used again.
+    void reset(const SearchRequest& request, std::size_t count) {
+        answers_.resize(count);
         if (request.range) {
-            answer.results.want_from(request.threshold);
+            for (Answer& answer : answers_) answer.results.want_from(request.threshold);
         } else {
-            answer.results.want_best(request.k);
+            if (request.k != 0 && count > std::numeric_limits<std::size_t>::max() / sizeof(Hit) / request.k) {
+                throw std::bad_alloc();
+            }
+            hits_.grow_geometrically(count * request.k);
+            Hit* room = hits_.data();
+            for (Answer& answer : answers_) {
+                answer.results.want_best({room, request.k});
+                room += request.k;
+            }
         }
+        for (Answer& answer : answers_) answer.stats = {};
     }
-    return answers;
-}
+
+    // What only a large call needs is not kept.
+    void shrink() {
+        constexpr std::size_t kQueriesKept = 4096, kHitsKept = std::size_t{1} << 16;
+        if (answers_.size() > kQueriesKept) *this = {};
+        if (hits_.capacity() > kHitsKept) hits_ = {};
+    }
+
+    std::size_t size() const { return answers_.size(); }
+    Answer& operator[](std::size_t i) { return answers_[i]; }
+    auto begin() { return answers_.begin(); }
+    auto end() { return answers_.end(); }
+    std::span<Answer> all() { return answers_; }
+    std::span<const Answer> all() const { return answers_; }
+
+   private:
+    std::vector<Answer> answers_;
+    Buffer<Hit> hits_;
+};
 
 }  // namespace hiernorm

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <utility>
+#include <span>
 #include <vector>
 
 namespace hiernorm {
@@ -21,53 +21,64 @@ inline bool ranks_before(const Hit& a, const Hit& b) {
     return a.score > b.score || (a.score == b.score && a.id < b.id);
 }
 
-// The hits of one query so far: the k best, or all from a given score up.
+// The hits of one query so far: the k best, in memory of the caller, or all from a given score up.
 class Results {
    public:
-    void want_best(std::size_t k) {
-        hits_.clear();
-        k_ = k;
+    void want_best(std::span<Hit> room) {
+        room_ = room;
+        best_ = 0;
+        found_.clear();
+        range_ = false;
         fixed_threshold_ = -kInfinity;
     }
     void want_from(double threshold) {
-        hits_.clear();
-        k_ = std::numeric_limits<std::size_t>::max();
+        found_.clear();
+        range_ = true;
         fixed_threshold_ = threshold;
     }
 
     void offer(const Hit& hit) {
-        if (hits_.size() < k_) {
-            if (hit.score < fixed_threshold_) return;
-            hits_.push_back(hit);
-            if (wants_best()) std::push_heap(hits_.begin(), hits_.end(), ranks_before);
-        } else if (ranks_before(hit, hits_.front())) {
-            std::pop_heap(hits_.begin(), hits_.end(), ranks_before);
-            hits_.back() = hit;
-            std::push_heap(hits_.begin(), hits_.end(), ranks_before);
+        if (range_) {
+            if (hit.score >= fixed_threshold_) found_.push_back(hit);
+        } else if (best_ < room_.size()) {
+            room_[best_++] = hit;
+            std::push_heap(room_.begin(), heap_end(), ranks_before);
+        } else if (best_ != 0 && ranks_before(hit, room_.front())) {
+            std::pop_heap(room_.begin(), heap_end(), ranks_before);
+            room_[best_ - 1] = hit;
+            std::push_heap(room_.begin(), heap_end(), ranks_before);
         }
     }
 
-    bool wants_best() const { return k_ != std::numeric_limits<std::size_t>::max(); }
-    std::size_t size() const { return hits_.size(); }
+    bool wants_best() const { return !range_; }
+    std::size_t size() const { return range_ ? found_.size() : best_; }
 
     // Entries needed before threshold() says anything.
-    std::size_t missing() const { return wants_best() ? k_ - hits_.size() : 0; }
+    std::size_t missing() const { return range_ ? 0 : room_.size() - best_; }
 
     // An entry whose score is below this is no hit. The worst of k hits is at the front (a heap).
     double threshold() const {
-        return wants_best() && hits_.size() == k_ ? hits_.front().score : fixed_threshold_;
+        return !range_ && best_ != 0 && best_ == room_.size() ? room_.front().score
+                                                              : fixed_threshold_;
     }
 
     // Best first.
-    const std::vector<Hit>& sorted() {
-        std::sort(hits_.begin(), hits_.end(), ranks_before);
-        return hits_;
+    std::span<const Hit> sorted() {
+        const std::span<Hit> hits = range_ ? std::span(found_) : room_.first(best_);
+        std::sort(hits.begin(), hits.end(), ranks_before);
+        return hits;
     }
 
    private:
-    std::size_t k_ = 0;
+    std::span<Hit>::iterator heap_end() {
+        return room_.begin() + static_cast<std::ptrdiff_t>(best_);
+    }
+
+    bool range_ = false;
     double fixed_threshold_ = -kInfinity;
-    std::vector<Hit> hits_;
+    std::span<Hit> room_;   // for the k best
+    std::size_t best_ = 0;  // of them, so far
+    std::vector<Hit> found_;
 };
 
 }  // namespace hiernorm

@@ -30,13 +30,9 @@ class Seeding {
    private:
     void find_best(const PreparedQuery& query, std::size_t first, std::size_t entries,
                    std::size_t wanted);
-    std::int32_t nth_largest(std::size_t n, std::size_t entries);
 
-    std::vector<std::int64_t> best_;    // majors of cells
     std::vector<std::uint32_t> seeds_;  // positions of those that were settled, in order
     std::uint64_t seeded_ = 0;
-    std::vector<std::int32_t> scores_;
-    std::vector<std::int32_t> ranked_;
 };
 
 }  // namespace hiernorm

@@ -30,7 +30,7 @@ std::unique_ptr<Index> open_segment(const Settings& like, std::optional<Encoding
 
 void search_segments(const std::vector<Segment>& segments, const SearchRequest& request,
                      const float* queries, std::size_t count, std::size_t threads,
-                     std::size_t batch_size, std::vector<Answer>& answers) {
+                     std::size_t batch_size, Answers& answers) {
     std::vector<SearchStats> totals(count);
     for (const Segment& segment : segments) {
         SearchRequest here = request;

@@ -24,10 +24,10 @@ struct Segment {
 
 // Answers `count` queries over all segments. What one segment finds is the threshold in the next,
 // and (score, id) order does not know segments: the answer is that of one index with all entries.
-// `answers` come from empty_answers(), and may hold hits of entries that are elsewhere: the best of
+// `answers` are of this request, and may hold hits of entries that are elsewhere: the best of
 // all are left. Work is summed, the skipped bound is the largest.
 void search_segments(const std::vector<Segment>& segments, const SearchRequest& request,
                      const float* queries, std::size_t count, std::size_t threads,
-                     std::size_t batch_size, std::vector<Answer>& answers);
+                     std::size_t batch_size, Answers& answers);
 
 }  // namespace hiernorm

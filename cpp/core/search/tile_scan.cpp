@@ -68,14 +68,15 @@ void scan_together(std::span<PreparedQuery* const> queries, const Tile& tile,
 
 // Reads the blocks only that hold an entry which may be returned, where they are few.
 std::size_t TileScan::scan_allowed(PreparedQuery& query, const Tile& tile, Candidate* out) {
-    allowed_.resize(kTileEntries / kBlockEntries);
+    Buffer<std::uint16_t>& allowed = query.workspace().allowed_blocks;
+    allowed.grow_geometrically(kTileEntries / kBlockEntries);
     const std::size_t blocks = query.mask().blocks(tile.position, tile.entries,
-                                                   tile.first / kBlockEntries, allowed_.data());
+                                                   tile.first / kBlockEntries, allowed.data());
     if (blocks == 0) return 0;
     if (query.soft() || blocks * kBlockEntries >= tile.entries / 2) {
         return scan_all(query, tile, out);
     }
-    return scan_blocks(query, tile, {allowed_.data(), blocks}, blocks, out);
+    return scan_blocks(query, tile, {allowed.data(), blocks}, blocks, out);
 }
 
 std::size_t TileScan::scan_listed(PreparedQuery& query, CellSkipper& cells, const Tile& tile,
@@ -83,9 +84,10 @@ std::size_t TileScan::scan_listed(PreparedQuery& query, CellSkipper& cells, cons
     std::size_t listed = cells.blocks_left();
     std::span<const std::uint16_t> list = cells.blocks_before(tile.first + tile.entries);
     if (!query.mask().all()) {
-        allowed_.resize(kTileEntries / kBlockEntries);
-        listed = query.mask().keep_blocks(tile.position - tile.first, list, allowed_.data());
-        list = {allowed_.data(), listed};
+        Buffer<std::uint16_t>& allowed = query.workspace().allowed_blocks;
+        allowed.grow_geometrically(kTileEntries / kBlockEntries);
+        listed = query.mask().keep_blocks(tile.position - tile.first, list, allowed.data());
+        list = {allowed.data(), listed};
     }
     return list.empty() ? 0 : scan_blocks(query, tile, list, listed, out);
 }

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "search/cell_skipper.hpp"
 #include "search/prepared_query.hpp"
@@ -43,7 +42,6 @@ class TileScan {
                             Candidate* out);
 
     Blocks blocks_ = Blocks::kAll;
-    std::vector<std::uint16_t> allowed_;
 };
 
 // Scans a tile for queries of one store that share it; the candidates of query i go to outs[i], as

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdlib>
 #include <cstring>
 #include <new>
 #include <type_traits>
@@ -10,9 +9,6 @@
 
 #if defined(__linux__)
 #include <sys/mman.h>
-#endif
-#if defined(_WIN32)
-#include <malloc.h>
 #endif
 
 namespace hiernorm {
@@ -64,6 +60,11 @@ class Buffer {
         borrowed_ = false;
     }
 
+    // The same for memory that serves again and again: what grows once more doubles.
+    void grow_geometrically(std::size_t count) {
+        if (count > capacity_) grow(count > 2 * capacity_ ? count : 2 * capacity_);
+    }
+
     // The same with the rest zero, for arrays that kernels read in whole blocks.
     void grow_zeroed(std::size_t count) {
         const std::size_t before = capacity_;
@@ -77,16 +78,14 @@ class Buffer {
     static constexpr std::size_t kLine = 64;
     static constexpr std::size_t kHugePage = std::size_t{1} << 21;
 
+    static std::size_t alignment(std::size_t count) {
+        return count * sizeof(T) >= kHugePage ? kHugePage : kLine;
+    }
+
     static T* allocate(std::size_t count) {
-        std::size_t bytes = count * sizeof(T);
-        std::size_t align = bytes >= kHugePage ? kHugePage : kLine;
-        bytes = (bytes + align - 1) / align * align;
-#if defined(_WIN32)
-        void* memory = _aligned_malloc(bytes, align);
-#else
-        void* memory = std::aligned_alloc(align, bytes);
-#endif
-        if (memory == nullptr) throw std::bad_alloc();
+        const std::size_t align = alignment(count);
+        const std::size_t bytes = (count * sizeof(T) + align - 1) / align * align;
+        void* memory = ::operator new(bytes, std::align_val_t{align});
 #if defined(__linux__)
         if (align == kHugePage) madvise(memory, bytes, MADV_HUGEPAGE);
 #endif
@@ -94,12 +93,8 @@ class Buffer {
     }
 
     void release() {
-        if (borrowed_) return;
-#if defined(_WIN32)
-        _aligned_free(data_);
-#else
-        std::free(data_);
-#endif
+        if (borrowed_ || data_ == nullptr) return;
+        ::operator delete(data_, std::align_val_t{alignment(capacity_)});
     }
 
     T* data_ = nullptr;

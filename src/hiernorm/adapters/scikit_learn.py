@@ -170,7 +170,8 @@ class HNNeighbors(BaseEstimator):
         """Distances of scores, as the metric says; rounding never makes a cosine distance < 0."""
         if self.metric == "cosine":
             return np.clip(1 - scores, 0, 2)
-        distances: Float64Array = np.sqrt(-scores) if self.metric == "euclidean" else -scores
+        away = 0.0 - scores  # not -scores: a distance of -0 looks wrong
+        distances: Float64Array = np.sqrt(away) if self.metric == "euclidean" else away
         return distances
 
     def _least_score(self, reach: float) -> float:

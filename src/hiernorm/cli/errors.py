@@ -60,7 +60,10 @@ def one_line(error: Exception) -> click.ClickException:
     text = error.args[0] if isinstance(error, KeyError) and error.args else error
     if isinstance(error, OSError) and error.filename is None and error.strerror is not None:
         text = error.strerror
-    reason = " ".join(str(text).split()) or type(error).__name__
+    lines = str(text).splitlines()
+    if lines and lines[-1].strip() == "^":  # points at a mistake in the line above it
+        lines = lines[:-2]
+    reason = " ".join(" ".join(lines).split()) or type(error).__name__
     for words, shell_words in SHELL_WORDS.items():
         reason = reason.replace(words, shell_words)
     return EXIT_KINDS.get(type(error), click.ClickException)(reason)

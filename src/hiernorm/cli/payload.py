@@ -71,10 +71,13 @@ def read_ids(file: Path | None, string_keys: bool) -> Any:
 
 def parse_ids(words: list[str], source: str) -> Any:
     """The integers in ``words``; a usage error names their ``source``."""
-    try:
-        return np.array([int(word) for word in words], np.int64)
-    except (ValueError, OverflowError):
-        raise click.BadParameter(f"{source}: expected one integer per line") from None
+    ids = np.empty(len(words), np.int64)
+    for position, word in enumerate(words):
+        try:
+            ids[position] = int(word)
+        except (ValueError, OverflowError):
+            raise click.BadParameter(f"{source}: ids are integers, got {word!r}") from None
+    return ids
 
 
 def read_where(where: str | None, string_keys: bool) -> Any:

@@ -3,42 +3,31 @@
 from __future__ import annotations
 
 import os
-import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from types import TracebackType
-from typing import Any, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy.typing as npt
 
 from hiernorm.array_types import Float32Array, Float64Array, Int64Array
-from hiernorm.arrays import as_count, as_hit_count, as_ids, as_rows, as_share, as_threshold, is_id
-from hiernorm.distributed.actor_pool import ActorPool
+from hiernorm.arrays import as_count, as_hit_count, as_rows, as_share, as_threshold
 from hiernorm.distributed.answers import ShardedHits
 from hiernorm.distributed.creation import create_shards
-from hiernorm.distributed.fan_out import QueryFanOut, ShardQuery
+from hiernorm.distributed.database_changes import ShardedChanges
+from hiernorm.distributed.database_state import as_seconds
+from hiernorm.distributed.fan_out import ShardQuery
 from hiernorm.distributed.location import Location
 from hiernorm.distributed.manifest import ShardsManifest
-from hiernorm.distributed.payload import ShardedPayload
-from hiernorm.distributed.reader import ShardedReader
-from hiernorm.distributed.server import ShardSpec
 from hiernorm.distributed.session import connect
-from hiernorm.distributed.writer import ShardedWriter
 from hiernorm.filters import Where
 from hiernorm.hits import Hits, RangeHits
-from hiernorm.payload.answers import holds_key, keys_of, table_of, visible_columns
-from hiernorm.progress import ProgressCallback
+from hiernorm.payload.answers import table_of
 from hiernorm.settings import Metric
 from hiernorm.storage.database import verify_without_answer
 from hiernorm.verification import Verification, verify_hits
 
-SHARD_LOCK_SECONDS = 60.0
-"""How long an actor waits for a dying one that still holds the lock of its shard."""
 
-T = TypeVar("T")
-
-
-class ShardedDatabase:
+class ShardedDatabase(ShardedChanges):
     """Entries (id, vector) in many shards, each in a Ray actor: one database to the caller.
 
     Answers have the ids and the score bits of :meth:`hiernorm.Index.search` on the same entries,
@@ -59,43 +48,6 @@ class ShardedDatabase:
     >>> db.search([0, 1, 0], k=2).ids.tolist()     # doctest: +SKIP
     [[20, 30]]
     """
-
-    def __init__(
-        self,
-        location: Location,
-        ray: Any,
-        *,
-        local: str | os.PathLike[str] | None,
-        threads: int,
-        in_flight: int,
-        deadline: float,
-        change_deadline: float,
-        lock_timeout: float,
-        actor_options: Mapping[str, Any],
-    ) -> None:
-        manifest = location.read_manifest()
-        settings = manifest.parameters.settings(as_count("threads", threads))
-        if location.is_remote and local is None:
-            raise ValueError(
-                f"{location.name} is not a folder: give local=, for copies on the nodes"
-            )
-        copies = None if local is None else os.fspath(local)
-        specs = [
-            ShardSpec(location.name, shard, manifest.shards, copies, threads, SHARD_LOCK_SECONDS)
-            for shard in range(manifest.shards)
-        ]
-        self._location = location
-        self._settings = settings
-        self._deadline = _positive("deadline", deadline)
-        self._change_deadline = _positive("change_deadline", change_deadline)
-        self._lock_timeout = lock_timeout
-        self._like = settings.make_core()
-        self._actor_pool = ActorPool(ray, specs, as_count("in_flight", in_flight), actor_options)
-        self._reader = ShardedReader(
-            location, self._actor_pool, QueryFanOut(ray, self._actor_pool, in_flight), settings
-        )
-        self._writer = ShardedWriter(location, self._actor_pool, self._like, self._change_deadline)
-        self._change_lock = threading.Lock()
 
     @classmethod
     def create(
@@ -184,164 +136,6 @@ class ShardedDatabase:
             lock_timeout=lock_timeout,
             actor_options=actor_options or {},
         )
-
-    def __enter__(self) -> ShardedDatabase:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """End the actors; the database stays as it is."""
-        self._actor_pool.close()
-
-    @property
-    def path(self) -> str:
-        """The folder or URI."""
-        return self._location.name
-
-    @property
-    def dim(self) -> int:
-        """d, the number of dimensions."""
-        return self._settings.dim
-
-    @property
-    def major(self) -> int | None:
-        """K, as the database was created; None: each segment chooses it from its entries."""
-        return self._settings.major
-
-    @property
-    def alpha(self) -> float | None:
-        """The energy split of HN vectors; None for plain ones."""
-        return self._settings.alpha
-
-    @property
-    def metric(self) -> Metric:
-        """``"ip"``, ``"cosine"`` or ``"l2"``."""
-        return self._settings.metric
-
-    @property
-    def shards(self) -> int:
-        """The number of shards."""
-        return self._reader.manifest.shards
-
-    @property
-    def generation(self) -> int:
-        """The number of changes that led to what this reader sees."""
-        return self._reader.manifest.generation
-
-    def __len__(self) -> int:
-        return self._reader.manifest.entries
-
-    @property
-    def string_keys(self) -> bool:
-        """Whether entries are named by strings."""
-        return self._reader.manifest.parameters.string_keys
-
-    @property
-    def keys(self) -> list[str]:
-        """The string keys of all entries, in the order of :attr:`ids`."""
-        ids = self.ids
-        return self._read(lambda manifest: keys_of(self._payload(manifest), ids).tolist())
-
-    @property
-    def columns(self) -> dict[str, str]:
-        """The payload columns, as :attr:`hiernorm.Database.columns`."""
-        return visible_columns(self._payload(self._reader.manifest))
-
-    def _payload(self, manifest: ShardsManifest) -> ShardedPayload:
-        return self._reader.payload(manifest, self._deadline)
-
-    def __contains__(self, id: object) -> bool:
-        if isinstance(id, str):
-            return self._read(lambda manifest: holds_key(self._payload(manifest), id))
-        if not is_id(id):
-            return False
-        wanted = as_ids(id)
-        return bool(self._read(lambda manifest: self._writer.holds(manifest, wanted))[0])
-
-    def __repr__(self) -> str:
-        return (
-            f"ShardedDatabase({self.path!r}, dim={self.dim}, metric={self.metric!r}, "
-            f"shards={self.shards}, entries={len(self):,}, generation={self.generation})"
-        )
-
-    @property
-    def ids(self) -> Int64Array:
-        """All ids ``(n,)`` in ascending order."""
-        return self._read(lambda manifest: self._reader.ids(manifest, self._deadline))
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 of parameters and live entries; that of an index with the same entries.
-
-        Reads every entry of every shard: hours at large sizes.
-        """
-        return self._read(self._reader.digest)
-
-    def info(self) -> dict[str, Any]:
-        """The parameters of the database and the sizes of its shards, ready for JSON."""
-        return self._read(lambda manifest: self._reader.info(manifest, self._deadline))
-
-    # Changes: each is one generation.
-
-    def add(
-        self,
-        x: Any,
-        ids: npt.ArrayLike | Sequence[str] | None = None,
-        *,
-        payload: Any = None,
-        progress: ProgressCallback | None = None,
-    ) -> int:
-        """Add vectors; all of them, or none: as :meth:`hiernorm.Database.add`.
-
-        Files and iterators larger than memory go through files in the database's folder;
-        :func:`hiernorm.distributed.build` is the way to make a large database.
-        """
-        return self._insert(x, ids, payload, progress, replacing=False)
-
-    def upsert(
-        self,
-        x: Any,
-        ids: npt.ArrayLike | Sequence[str] | None = None,
-        *,
-        payload: Any = None,
-        progress: ProgressCallback | None = None,
-    ) -> int:
-        """Add vectors, replacing entries with the same ids; parameters as for :meth:`add`."""
-        return self._insert(x, ids, payload, progress, replacing=True)
-
-    def _insert(
-        self, x: Any, ids: Any, payload: Any, progress: ProgressCallback | None, *, replacing: bool
-    ) -> int:
-        with self._change_lock, self._writer.begin(self._lock_timeout) as base:
-            count, changed = self._writer.insert(
-                base, x, ids, progress, replacing=replacing, payload=payload
-            )
-            self._reader.move_on(base, changed)
-            return count
-
-    def delete(self, ids: npt.ArrayLike | Sequence[str], *, ignore_missing: bool = False) -> None:
-        """Delete entries; KeyError names the first id that is not there, unless ignored."""
-        with self._change_lock, self._writer.begin(self._lock_timeout) as base:
-            wanted = self._payload(base).ids_of(ids, ignore_missing=ignore_missing)
-            self._reader.move_on(base, self._writer.delete(base, wanted, ignore_missing))
-
-    def compact(self) -> None:
-        """Rewrite the live entries of every shard in as few segments as possible."""
-        with self._change_lock, self._writer.begin(self._lock_timeout) as base:
-            self._reader.move_on(base, self._writer.compact(base))
-
-    # Reading.
-
-    def refresh(self) -> bool:
-        """Move on to the newest generation; returns whether there was a newer one."""
-        return self._reader.refresh()
 
     def search(
         self,
@@ -475,14 +269,5 @@ class ShardedDatabase:
         return queries
 
     def _until(self, deadline: float | None) -> tuple[float, float]:
-        seconds = self._deadline if deadline is None else _positive("deadline", deadline)
+        seconds = self._deadline if deadline is None else as_seconds("deadline", deadline)
         return time.monotonic() + seconds, seconds
-
-    def _read(self, act: Callable[[ShardsManifest], T]) -> T:
-        return self._reader.read(act, time.monotonic() + self._deadline)
-
-
-def _positive(name: str, seconds: float) -> float:
-    if not seconds > 0:
-        raise ValueError(f"{name} must be positive seconds, got {seconds}")
-    return float(seconds)

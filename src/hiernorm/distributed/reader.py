@@ -34,7 +34,7 @@ from hiernorm.payload.conditions import BoundCondition, compile_condition, is_co
 from hiernorm.payload.keys import are_keys
 from hiernorm.settings import IndexSettings
 from hiernorm.storage.checksums import weakest
-from hiernorm.storage.database import ENTRIES_AT_A_TIME
+from hiernorm.storage.database_state import ENTRIES_AT_A_TIME
 from hiernorm.verification import Verification
 
 RETRY_SECONDS = 0.01

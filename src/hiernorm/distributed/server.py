@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from hiernorm.array_types import BoolArray, Float32Array, Float64Array, Int64Array
-from hiernorm.certificate import STEPS, Certificate
+from hiernorm.certificate import STEPS, Certificate, no_stats
 from hiernorm.distributed.errors import StaleGenerationError
 from hiernorm.distributed.location import Location, copy_shard
 from hiernorm.distributed.manifest import Pin, shard_name
@@ -276,5 +276,4 @@ def _as_result(
 
 
 def _as_hits(ids: Int64Array, scores: Float64Array, metric: str) -> Hits:
-    nothing = np.zeros((len(ids), len(STEPS)), np.int64)
-    return Hits(ids, scores, nothing, np.full(len(ids), -np.inf), 0, lambda: "", metric)
+    return Hits(ids, scores, no_stats(len(ids)), 0, lambda: "", metric)

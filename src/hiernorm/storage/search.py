@@ -8,7 +8,7 @@ import numpy as np
 
 from hiernorm import _core
 from hiernorm.array_types import Float32Array, Float64Array, Int64Array, UInt8Array
-from hiernorm.certificate import Certificate
+from hiernorm.certificate import Certificate, read_stats
 from hiernorm.filters import Where
 from hiernorm.hits import Hits, RangeHits
 from hiernorm.payload.answers import payload_of_hits
@@ -38,7 +38,7 @@ def search_state(
     known_ids, known_scores = (None, None) if known is None else known.checked(len(queries), k)
     indexes = state.indexes
     try:
-        ids, scores, work, skipped_bound, _ = _core.search_segments(
+        ids, scores, stats = _core.search_segments(
             indexes,
             masks,
             allowed,
@@ -54,8 +54,7 @@ def search_state(
         raise state.damage() from None
     metric = state.manifest.parameters.metric
     payload = payload_of_hits(StatePayload(state))
-    proof = (work, skipped_bound, sum(allowed), digest)
-    return Hits(ids, scores, *proof, metric, payload, checked=state.checked)
+    return Hits(ids, scores, stats, sum(allowed), digest, metric, payload, state.checked)
 
 
 def search_exhaustively(
@@ -65,7 +64,7 @@ def search_exhaustively(
     masks, allowed = _filter(state, where)
     indexes = [view.segment.without_codes() for view in state.views]
     try:
-        ids, scores, *_ = _core.search_segments(
+        ids, scores, _ = _core.search_segments(
             indexes, masks, allowed, queries, k, EXACT, threads, 0, None, None
         )
     except _core.DamagedBlockError:
@@ -86,12 +85,13 @@ def search_range(
     masks, allowed = _filter(state, where)
     indexes = state.indexes
     try:
-        offsets, ids, scores, work, skipped_bound, _ = _core.range_segments(
+        offsets, ids, scores, stats = _core.range_segments(
             indexes, masks, allowed, queries, threshold, threads
         )
     except _core.DamagedBlockError:
         raise state.damage() from None
     kth_score = np.full(len(queries), threshold)
+    work, skipped_bound = read_stats(stats)
     certificate = Certificate(
         sum(allowed), work, kth_score, skipped_bound, digest, checked=state.checked
     )

@@ -58,7 +58,8 @@ def ingest_photos(
 ) -> IngestResult:
     """Describe photos and add them to the collection at ``path``, which is created if needed.
 
-    Unchanged photos are skipped, changed ones replaced, unreadable ones reported and skipped.
+    Unchanged photos are skipped, changed ones replaced, unreadable ones reported and skipped. After
+    Ctrl-C, photos that were described are in the collection.
 
     Parameters
     ----------
@@ -99,18 +100,25 @@ def ingest_photos(
     report(0, len(wanted))
     batch: list[tuple[Path, str, PhotoFeatures]] = []
     described = _describe_all([file for file, _ in wanted], settings, model, workers, device)
-    for done, ((file, digest), result) in enumerate(zip(wanted, described, strict=True), 1):
-        name = collection.name_of(file)
-        if isinstance(result, str):
-            ingested.failed[name] = result
-        else:
-            batch.append((file, digest, result))
-            ingested.keypoints += len(result.frames)
-            (ingested.replaced if name in known else ingested.added).append(name)
-        if batch and (len(batch) == BATCH or done == len(wanted)):
+    try:
+        for done, ((file, digest), result) in enumerate(zip(wanted, described, strict=True), 1):
+            name = collection.name_of(file)
+            if isinstance(result, str):
+                ingested.failed[name] = result
+            else:
+                batch.append((file, digest, result))
+                ingested.keypoints += len(result.frames)
+                (ingested.replaced if name in known else ingested.added).append(name)
+            if len(batch) == BATCH:
+                collection.put(batch)
+                batch = []
+            report(done, len(wanted))
+    except KeyboardInterrupt:  # what is described need not be described again
+        if batch:
             collection.put(batch)
-            batch = []
-        report(done, len(wanted))
+        raise
+    if batch:
+        collection.put(batch)
     if collection.database.info()["segments"] >= COMPACT_FROM:
         collection.compact()
     return ingested

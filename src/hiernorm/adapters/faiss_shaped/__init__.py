@@ -15,8 +15,6 @@ from hiernorm import __version__
 from hiernorm.adapters.faiss_shaped.base import METRIC_INNER_PRODUCT, METRIC_L2, Index
 from hiernorm.adapters.faiss_shaped.factory import index_factory
 from hiernorm.adapters.faiss_shaped.files import (
-    PyCallbackIOReader,
-    PyCallbackIOWriter,
     deserialize_index,
     read_index,
     serialize_index,
@@ -39,11 +37,23 @@ from hiernorm.adapters.faiss_shaped.selectors import (
     PyCallbackIDSelector,
     SearchParameters,
 )
+from hiernorm.adapters.faiss_shaped.streams import (
+    BufferedIOReader,
+    BufferedIOWriter,
+    FileIOReader,
+    FileIOWriter,
+    PyCallbackIOReader,
+    PyCallbackIOWriter,
+)
 from hiernorm.adapters.faiss_shaped.threads import omp_get_max_threads, omp_set_num_threads
 from hiernorm.adapters.faiss_shaped.vectors import (
     downcast_index,
     normalize_L2,
+    rand,
+    randint,
+    randn,
     rev_swig_ptr,
+    swig_ptr,
     vector_float_to_array,
     vector_to_array,
 )
@@ -54,6 +64,10 @@ cvar = SimpleNamespace()
 __all__ = [
     "METRIC_INNER_PRODUCT",
     "METRIC_L2",
+    "BufferedIOReader",
+    "BufferedIOWriter",
+    "FileIOReader",
+    "FileIOWriter",
     "IDSelector",
     "IDSelectorAll",
     "IDSelectorAnd",
@@ -84,9 +98,13 @@ __all__ = [
     "normalize_L2",
     "omp_get_max_threads",
     "omp_set_num_threads",
+    "rand",
+    "randint",
+    "randn",
     "read_index",
     "rev_swig_ptr",
     "serialize_index",
+    "swig_ptr",
     "vector_float_to_array",
     "vector_to_array",
     "write_index",

@@ -14,26 +14,6 @@ from hiernorm.adapters.faiss_shaped.base import Index
 from hiernorm.adapters.faiss_shaped.errors import MissingFileError, UnreadableIndexError
 from hiernorm.adapters.faiss_shaped.old_files import is_old, read_old
 from hiernorm.adapters.faiss_shaped.records import Bytes, decode, encode
-from hiernorm.arrays import as_count
-
-
-class PyCallbackIOWriter:
-    """A place to write an index to: a function that is called with bytes."""
-
-    def __init__(self, callback: Callable[[bytes], Any], bsz: int = 1 << 20) -> None:
-        self.write = callback
-
-
-class PyCallbackIOReader:
-    """A place to read an index from: a function that returns the next n bytes, or fewer."""
-
-    def __init__(self, callback: Callable[[int], bytes], bsz: int = 1 << 20) -> None:
-        self.callback = callback
-        self.bsz = as_count("bsz", bsz)
-
-    def read(self, size: int) -> bytes:
-        """The next bytes, ``size`` at most; none at the end."""
-        return self.callback(min(size, self.bsz))
 
 
 def write_index(index: Index, fname: Any, io_flags: int = 0) -> None:
@@ -45,13 +25,15 @@ def write_index(index: Index, fname: Any, io_flags: int = 0) -> None:
         Any index of this package; ``faiss.read_index`` reads it too. An :class:`IndexHN` is an
         ``IndexIDMap2`` there.
     fname
-        A path, an open binary file, or a :class:`PyCallbackIOWriter`.
+        A path, an open binary file, or a writer such as :class:`PyCallbackIOWriter`.
     io_flags
         Not used: FAISS's flags are about kinds of indexes that are not here.
     """
     if hasattr(fname, "write"):
         for piece in encode(index):
             fname.write(piece)
+        if hasattr(fname, "flush"):
+            fname.flush()
         return
     with replacing(Path(fname)) as fresh, fresh.open("wb") as file:
         for piece in encode(index):
@@ -64,7 +46,7 @@ def read_index(fname: Any, io_flags: int = 0) -> Index:
     Parameters
     ----------
     fname
-        A path, an open binary file, or a :class:`PyCallbackIOReader`.
+        A path, an open binary file, or a reader such as :class:`PyCallbackIOReader`.
     io_flags
         Not used: the index is always in memory.
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hiernorm.array_types import Float32Array
+from hiernorm.array_types import Float32Array, Int64Array
 from hiernorm.arrays import as_count
 from hiernorm.reference import canonical_norm
 
@@ -49,6 +49,33 @@ vector_float_to_array = vector_to_array
 def rev_swig_ptr(ptr: npt.NDArray[Any], n: int) -> npt.NDArray[Any]:
     """The first n values of what is an array here and a pointer in FAISS: ``index.get_xb()``."""
     return ptr[: as_count("n", n, least=0, most=len(ptr))]
+
+
+def swig_ptr(a: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The array itself, which FAISS makes a pointer of."""
+    return a
+
+
+def rand(n: int | tuple[int, ...], seed: int = 12345) -> Float32Array:
+    """Random float32 numbers from 0 to 1, of NumPy: others than FAISS has for the same seed.
+
+    Examples
+    --------
+    >>> rand((2, 3), seed=1).shape, bool((rand(5) == rand(5)).all())
+    ((2, 3), True)
+    """
+    return np.random.default_rng(seed).random(n, np.float32)
+
+
+def randn(n: int | tuple[int, ...], seed: int = 12345) -> Float32Array:
+    """The same with the normal distribution."""
+    return np.random.default_rng(seed).standard_normal(n, np.float32)
+
+
+def randint(n: int | tuple[int, ...], seed: int = 12345, vmax: int | None = None) -> Int64Array:
+    """The same with int64 numbers from 0 up to, but without, ``vmax``."""
+    most = np.iinfo(np.int64).max if vmax is None else vmax
+    return np.random.default_rng(seed).integers(0, most, n)
 
 
 def downcast_index(index: Any) -> Any:

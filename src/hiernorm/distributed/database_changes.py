@@ -1,0 +1,66 @@
+"""Changes of a sharded database: each is one generation of all shards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy.typing as npt
+
+from hiernorm.distributed.database_state import ShardedState
+from hiernorm.progress import ProgressCallback
+
+
+class ShardedChanges(ShardedState):
+    """The part of :class:`hiernorm.distributed.ShardedDatabase` that changes entries."""
+
+    def add(
+        self,
+        x: Any,
+        ids: npt.ArrayLike | Sequence[str] | None = None,
+        *,
+        payload: Any = None,
+        progress: ProgressCallback | None = None,
+    ) -> int:
+        """Add vectors; all of them, or none: as :meth:`hiernorm.Database.add`.
+
+        Files and iterators larger than memory go through files in the database's folder;
+        :func:`hiernorm.distributed.build` is the way to make a large database.
+        """
+        return self._insert(x, ids, payload, progress, replacing=False)
+
+    def upsert(
+        self,
+        x: Any,
+        ids: npt.ArrayLike | Sequence[str] | None = None,
+        *,
+        payload: Any = None,
+        progress: ProgressCallback | None = None,
+    ) -> int:
+        """Add vectors, replacing entries with the same ids; parameters as for :meth:`add`."""
+        return self._insert(x, ids, payload, progress, replacing=True)
+
+    def _insert(
+        self, x: Any, ids: Any, payload: Any, progress: ProgressCallback | None, *, replacing: bool
+    ) -> int:
+        with self._change_lock, self._writer.begin(self._lock_timeout) as base:
+            count, changed = self._writer.insert(
+                base, x, ids, progress, replacing=replacing, payload=payload
+            )
+            self._reader.move_on(base, changed)
+            return count
+
+    def delete(self, ids: npt.ArrayLike | Sequence[str], *, ignore_missing: bool = False) -> None:
+        """Delete entries; KeyError names the first id that is not there, unless ignored."""
+        with self._change_lock, self._writer.begin(self._lock_timeout) as base:
+            wanted = self._payload(base).ids_of(ids, ignore_missing=ignore_missing)
+            self._reader.move_on(base, self._writer.delete(base, wanted, ignore_missing))
+
+    def compact(self) -> None:
+        """Rewrite the live entries of every shard in as few segments as possible."""
+        with self._change_lock, self._writer.begin(self._lock_timeout) as base:
+            self._reader.move_on(base, self._writer.compact(base))
+
+    def refresh(self) -> bool:
+        """Move on to the newest generation; returns whether there was a newer one."""
+        return self._reader.refresh()
