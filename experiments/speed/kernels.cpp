@@ -39,16 +39,17 @@ double least_seconds(std::size_t rounds, Run run) {
 
 double seconds_per_cycle(std::size_t rounds) {
     constexpr std::size_t kAdditions = 100'000;
-    return least_seconds(rounds, [] {
-               std::size_t sum = 0, one = 1;
-               for (std::size_t i = 0; i < kAdditions; i += 8) {
-                   for (int step = 0; step < 8; ++step) {
-                       asm volatile("" : "+r"(sum), "+r"(one));
-                       sum += one;
-                   }
-               }
-               asm volatile("" : : "r"(sum));
-           }) /
+    return least_seconds(rounds,
+                         [] {
+                             std::size_t sum = 0, one = 1;
+                             for (std::size_t i = 0; i < kAdditions; i += 8) {
+                                 for (int step = 0; step < 8; ++step) {
+                                     asm volatile("" : "+r"(sum), "+r"(one));
+                                     sum += one;
+                                 }
+                             }
+                             asm volatile("" : : "r"(sum));
+                         }) /
            kAdditions;
 }
 

@@ -69,7 +69,8 @@ TEST(dot_rows_f32_has_the_bits_of_the_canonical_product) {
                 std::vector<const double*> from;
                 for (std::size_t q = 0; q < count; ++q) {
                     const float* values = query.data() + q * dim;
-                    std::copy(values, values + dim, queries.begin() + static_cast<long>(q * padded));
+                    std::copy(values, values + dim,
+                              queries.begin() + static_cast<long>(q * padded));
                     from.push_back(queries.data() + q * padded);
                 }
                 for (const Kernels* kernels : available_kernels()) {
@@ -79,8 +80,9 @@ TEST(dot_rows_f32_has_the_bits_of_the_canonical_product) {
                     for (std::size_t q = 0; q < count; ++q) to.push_back(&products[q * rows]);
                     kernels->dot_rows_f32(from.data(), count, matrix.data(), rows, dim, to.data());
                     for (std::size_t i = 0; i < products.size(); ++i) {
-                        CHECK(same_bits(products[i], plain_dot(query.data() + i / rows * dim,
-                                                               matrix.data() + i % rows * dim, dim)));
+                        CHECK(
+                            same_bits(products[i], plain_dot(query.data() + i / rows * dim,
+                                                             matrix.data() + i % rows * dim, dim)));
                     }
                 }
             }

@@ -1,4 +1,4 @@
-"""The paper's engine evaluates what Algorithm 1 evaluates, in index order, on stored float32 scores."""
+"""The paper's engine evaluates what Algorithm 1 evaluates: float32 scores, index order."""
 
 from __future__ import annotations
 
@@ -51,9 +51,7 @@ def test_paper_evaluates_what_algorithm_1_evaluates(entries: int, k: int) -> Non
     for q, ids, scores, count in zip(
         data.queries, hits.ids, hits.scores, hits.certificate.work["settled"], strict=True
     ):
-        true_ids, true_scores = reference.exhaustive_search(
-            q, data.database, np.arange(entries), k
-        )
+        true_ids, true_scores = reference.exhaustive_search(q, data.database, np.arange(entries), k)
         np.testing.assert_array_equal(ids, true_ids)
         np.testing.assert_array_equal(scores, true_scores)
         least = evaluated(q, data.database, k, ALPHA)

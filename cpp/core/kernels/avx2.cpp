@@ -279,9 +279,8 @@ struct Avx2Isa {
     // Every step halves the lanes of two registers into one.
     static void fold_floats(const FloatLanes* sums, float* folded) {
         __m256 eights[4], fours[2];
-        repeat<4>([&](auto i) {
-            eights[i] = _mm256_add_ps(sums[i].low_f32x8, sums[i].high_f32x8);
-        });
+        repeat<4>(
+            [&](auto i) { eights[i] = _mm256_add_ps(sums[i].low_f32x8, sums[i].high_f32x8); });
         repeat<2>([&](auto i) {
             fours[i] =
                 _mm256_add_ps(_mm256_permute2f128_ps(eights[2 * i], eights[2 * i + 1], 0x20),

@@ -52,7 +52,8 @@ void dot_queries(const double* const* queries, const float* matrix, std::size_t 
 template <InstructionSet Isa>
 void dot_rows_f32(const double* const* queries, std::size_t count, const float* matrix,
                   std::size_t rows, std::size_t dim, double* const* out) {
-    constexpr std::size_t kQueries = Isa::kLaneSums < kPanelQueries ? Isa::kLaneSums : kPanelQueries;
+    constexpr std::size_t kQueries =
+        Isa::kLaneSums < kPanelQueries ? Isa::kLaneSums : kPanelQueries;
     std::size_t q = 0;
     if (dim % kLanes != 0) {
         for (; q < count; ++q) {
@@ -63,7 +64,7 @@ void dot_rows_f32(const double* const* queries, std::size_t count, const float* 
     }
     for (; q + kQueries <= count; q += kQueries) {
         dot_queries<Isa, kQueries, Isa::kLaneSums / kQueries>(queries + q, matrix, rows, dim,
-                                                               out + q);
+                                                              out + q);
     }
     for (; q < count; ++q) {
         dot_queries<Isa, 1, Isa::kLaneSums>(queries + q, matrix, rows, dim, out + q);

@@ -49,13 +49,13 @@ concept ScansBlocks =
 // query q and block b. The shapes are those whose sums fit the registers: `kLongBlocks` blocks for
 // one query, `kPanelBlocks` for `kPanelQueries` (1: no panel is faster than one query at a time).
 template <class Isa>
-concept ScansPanels = requires(const ScanQuery* queries, const std::uint8_t* blocks,
-                               typename Isa::Scores* scores) {
-    { Isa::kLongBlocks } -> std::convertible_to<std::size_t>;
-    { Isa::kPanelQueries } -> std::convertible_to<std::size_t>;
-    { Isa::kPanelBlocks } -> std::convertible_to<std::size_t>;
-    { Isa::template score_panel<1, 1>(queries, blocks, scores) } -> std::same_as<void>;
-};
+concept ScansPanels =
+    requires(const ScanQuery* queries, const std::uint8_t* blocks, typename Isa::Scores* scores) {
+        { Isa::kLongBlocks } -> std::convertible_to<std::size_t>;
+        { Isa::kPanelQueries } -> std::convertible_to<std::size_t>;
+        { Isa::kPanelBlocks } -> std::convertible_to<std::size_t>;
+        { Isa::template score_panel<1, 1>(queries, blocks, scores) } -> std::same_as<void>;
+    };
 
 // A stage's query in registers: the product with one row, the bounds of four candidates.
 template <class Query>
@@ -106,9 +106,8 @@ concept SumsFloats = requires(typename Isa::FloatLanes lanes, const typename Isa
 template <class Isa>
 concept InstructionSet =
     ScoresBlocks<Isa> && ScansBlocks<typename Isa::template FixedQuery<1>, Isa> &&
-    ScansBlocks<typename Isa::template FixedQuery<kBurstGroups>, Isa> &&
-    ScansPanels<Isa> && ScansRows<typename Isa::StageQuery> &&
-    SumsInLanes<Isa> && SumsFloats<Isa>;
+    ScansBlocks<typename Isa::template FixedQuery<kBurstGroups>, Isa> && ScansPanels<Isa> &&
+    ScansRows<typename Isa::StageQuery> && SumsInLanes<Isa> && SumsFloats<Isa>;
 
 }  // namespace
 }  // namespace hiernorm

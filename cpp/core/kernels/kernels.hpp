@@ -83,8 +83,9 @@ struct Kernels {
                             std::uint32_t position, const std::uint8_t* nearby,
                             Candidate* const* outs, std::size_t* counts);
 
-    // The same as scan_u8i8 for the first `count` blocks that `list` names, in ascending order. Blocks are
-    // fetched ahead, those too that it names behind them, `listed` in all: they are next.
+    // The same as scan_u8i8 for the first `count` blocks that `list` names, in ascending order.
+    // Blocks are fetched ahead, those too that it names behind them, `listed` in all: they are
+    // next.
     std::size_t (*scan_list_u8i8)(const std::uint8_t* blocks, const std::uint16_t* list,
                                   std::size_t count, std::size_t listed, const ScanQuery& query,
                                   std::int32_t cut, std::uint32_t position,
@@ -115,8 +116,8 @@ struct Kernels {
     // The canonical inner product. `query` is padded with zeros to a multiple of kLanes.
     double (*dot_f32)(const double* query, const float* row, std::size_t dim);
 
-    // The canonical inner products of `count` queries with all rows (`rows`, `dim` wide): out[q][r].
-    // Several of both share each load.
+    // The canonical inner products of `count` queries with all rows (`rows`, `dim` wide):
+    // out[q][r]. Several of both share each load.
     void (*dot_rows_f32)(const double* const* queries, std::size_t count, const float* matrix,
                          std::size_t rows, std::size_t dim, double* const* out);
 

@@ -108,9 +108,8 @@ void score_rows(const float* rows, std::size_t entries, std::size_t dim, const f
                                                query_stride, scores + q * stride, stride);
     }
     for (; q < count; ++q) {
-        score_rows_of<Isa, Step, Isa::kFloatSums, 1>(rows, entries, dim,
-                                                     queries + q * query_stride, query_stride,
-                                                     scores + q * stride, stride);
+        score_rows_of<Isa, Step, Isa::kFloatSums, 1>(rows, entries, dim, queries + q * query_stride,
+                                                     query_stride, scores + q * stride, stride);
     }
 }
 
@@ -122,8 +121,7 @@ void score_rows_f32(const float* rows, std::size_t entries, std::size_t dim, con
 
 template <InstructionSet Isa>
 void distance_rows_f32(const float* rows, std::size_t entries, std::size_t dim,
-                       const float* queries, std::size_t count, float* scores,
-                       std::size_t stride) {
+                       const float* queries, std::size_t count, float* scores, std::size_t stride) {
     score_rows<Isa, Distances>(rows, entries, dim, queries, count, scores, stride);
 }
 

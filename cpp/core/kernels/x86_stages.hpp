@@ -38,10 +38,9 @@ struct X86StageQuery {
             _mm_hadd_epi32(_mm_hadd_epi32(quarters(row[0]), quarters(row[1])),
                            _mm_hadd_epi32(quarters(row[2]), quarters(row[3])));
         const auto* from = reinterpret_cast<const __m128*>(candidates);
-        const __m128i majors_i32x4 =
-            _mm_castps_si128(_mm_shuffle_ps(_mm_loadu_ps(reinterpret_cast<const float*>(from)),
-                                            _mm_loadu_ps(reinterpret_cast<const float*>(from + 1)),
-                                            0xdd));
+        const __m128i majors_i32x4 = _mm_castps_si128(
+            _mm_shuffle_ps(_mm_loadu_ps(reinterpret_cast<const float*>(from)),
+                           _mm_loadu_ps(reinterpret_cast<const float*>(from + 1)), 0xdd));
         const __m128i tails_i32x4 =
             _mm_setr_epi32(row[0][kStageBytes - 1], row[1][kStageBytes - 1],
                            row[2][kStageBytes - 1], row[3][kStageBytes - 1]);
@@ -52,10 +51,9 @@ struct X86StageQuery {
             _mm256_cvtepi32_pd(_mm_sub_epi32(minors_i32x4, _mm_set1_epi32(stage.correction))));
         const __m256d tails_f64x4 =
             _mm256_mul_pd(_mm256_set1_pd(stage.tail_scale), _mm256_cvtepi32_pd(tails_i32x4));
-        const __m256d bounds_f64x4 =
-            _mm256_add_pd(_mm256_add_pd(_mm256_add_pd(_mm256_set1_pd(stage.base), majors_f64x4),
-                                        minors_f64x4),
-                          tails_f64x4);
+        const __m256d bounds_f64x4 = _mm256_add_pd(
+            _mm256_add_pd(_mm256_add_pd(_mm256_set1_pd(stage.base), majors_f64x4), minors_f64x4),
+            tails_f64x4);
         Four four;
         _mm_storeu_si128(reinterpret_cast<__m128i*>(four.minors), minors_i32x4);
         _mm256_storeu_pd(four.bounds, bounds_f64x4);
@@ -70,8 +68,7 @@ struct MultiplyPairs {
     static __m256i add(__m256i sums_i32x8, const std::uint8_t* row, __m256i query_i8x32) {
         const __m256i row_u8x32 = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(row));
         const __m256i pairs_i16x16 = _mm256_maddubs_epi16(row_u8x32, query_i8x32);
-        return _mm256_add_epi32(sums_i32x8,
-                                _mm256_madd_epi16(pairs_i16x16, _mm256_set1_epi16(1)));
+        return _mm256_add_epi32(sums_i32x8, _mm256_madd_epi16(pairs_i16x16, _mm256_set1_epi16(1)));
     }
 };
 

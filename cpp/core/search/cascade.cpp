@@ -182,7 +182,8 @@ class Cascade {
             counts_[0] = queries[0].seed_or_scan(tile, log_.data() + used);
             return 1;
         }
-        for (std::size_t i = 0; i < together; ++i) outs[i] = log_.data() + used + i * room_for(tile);
+        for (std::size_t i = 0; i < together; ++i)
+            outs[i] = log_.data() + used + i * room_for(tile);
         scan_together({sharing, together}, tile, {outs, together}, counts_);
         return together;
     }
