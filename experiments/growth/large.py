@@ -80,12 +80,13 @@ def fit(rows: list[dict[str, Any]]) -> dict[str, float | None]:
     return exponents
 
 
-def _measure_apart(arguments: list[str]) -> dict[str, Any]:
-    """Run one size in a process of its own."""
+def _measure_apart(arguments: list[str]) -> dict[str, Any] | None:
+    """Run one size in a process of its own; None if it ends early, as without enough memory."""
     command = [sys.executable, "-m", "experiments.growth.large", *arguments]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode:
-        raise click.ClickException(f"{' '.join(arguments)}: exit code {done.returncode}")
+        click.echo(f"{' '.join(arguments)}: exit code {done.returncode}", err=True)
+        return None
     found: dict[str, Any] = json.loads(done.stdout)
     return found
 
@@ -115,14 +116,23 @@ def main(
             "major": point[0],
             "alpha_text": fraction(point[1]),
             "rows": rows,
+            "failed": [],
+            "growth": {},
         }
         cases.append(case)
         for n in (1_000, 2_000) if smoke else sizes or SIZES:
             arguments = ["--one", str(number), str(n), "--seed", str(seed)]
-            rows.append(_measure_apart(arguments + ["--smoke"] * smoke))
+            found = _measure_apart(arguments + ["--smoke"] * smoke)
+            if found is None:
+                case["failed"].append(n)
+                continue
+            rows.append(found)
             case["growth"] = fit(rows)
             recorder.write(file, {"cases": cases})
             click.echo(f"{case['point']}, {n:,} entries are measured")
+    if not any(case["rows"] for case in cases):
+        raise click.ClickException("no size was measured")
+    recorder.write(file, {"cases": cases})
 
 
 if __name__ == "__main__":

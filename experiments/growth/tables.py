@@ -116,6 +116,7 @@ def render_large(file: Path) -> Rows:
             cells += [f"{row['microseconds'][way]:,.0f}" for way in ways]
             cells += [f"{row['build_seconds']:.1f}", f"{row['bytes'] / 2**30:.2f}"]
             rows.append(cells)
+        rows += [[label, f"{n:,}", "failed", *[""] * 6] for n in case["failed"]]
         powers = [_power(case["growth"].get(name)) for name in ("scanned k=1", *ways)]
         rows.append([label, "growth", *powers, "", ""])
     head = ["", "N", "read, k = 1"]

@@ -70,6 +70,7 @@ def render_goals(file: Path) -> Rows:
 
 
 @table("models-development", "models/results/development.json")
+@table("two-layers-development", "models/results/two-layers/development.json")
 def render_development(file: Path) -> Rows:
     """FPR@95 where no network was trained, and the share of entries that search evaluates."""
     results = _read(file)
@@ -132,6 +133,7 @@ def render_layers(file: Path) -> Rows:
 
 
 @table("models-scenes", "models/results/scenes.json")
+@table("two-layers-scenes", "models/results/two-layers/scenes.json")
 def render_scenes(file: Path) -> Rows:
     """Points, patches and views of the training scenes."""
     scenes = read_record(file).result["scenes"]

@@ -38,11 +38,15 @@ def measure_pair(method: str, source: Path, threads: int) -> dict[str, Any]:
         database = Path(folder) / "pair.db"
         Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew from here
         before = memory_of("VmRSS")
-        seconds = match_pairs_by(method, source, database, [(1, 2)], threads)
+        cost = match_pairs_by(method, source, database, [(1, 2)], threads)
         peak = memory_of("VmHWM") - before
         with ColmapDatabase(database) as opened:
             found = opened.matches((1, 2))
-    return {"seconds": seconds, "peak_bytes": peak, "matches": 0 if found is None else len(found)}
+    return {
+        **cost._asdict(),
+        "peak_bytes": peak,
+        "matches": 0 if found is None else len(found),
+    }
 
 
 def run_pair(

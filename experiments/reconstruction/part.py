@@ -37,11 +37,16 @@ class Part:
         self._file = file
         self._seed = seed
         self._settings = settings
-        self.runs: list[Run] = []
-        if file.exists():
-            record = read_record(file)
-            if record.settings == settings and record.seed == seed:
-                self.runs = record.result["runs"]
+        self.runs = self._read()
+
+    def _read(self) -> list[Run]:
+        if not self._file.exists():
+            return []
+        record = read_record(self._file)
+        if record.settings != self._settings or record.seed != self._seed:
+            return []
+        runs: list[Run] = record.result["runs"]
+        return runs
 
     def has(self, key: Run) -> bool:
         """Whether a run is there."""
@@ -55,5 +60,6 @@ class Part:
         found = work()
         made = recorder.record({})
         share = made.load["other_processes"]
+        self.runs = self._read()  # another process may have added some meanwhile
         self.runs.append({**key, **found, "made_at": made.made_at, "other_processes": share})
         recorder.write(self._file, {"runs": self.runs})

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from experiments.reconstruction.features import copy_largest, describe_again, extract_sift
-from experiments.reconstruction.methods import map_matches, match_pairs_by
+from experiments.reconstruction.methods import Cost, map_matches, match_pairs_by
 from hiernorm._files import replacing
 from hiernorm.adapters.colmap import ColmapDatabase, compare_matches, exhaustive_pairs
 from hiernorm.adapters.colmap.database import Pair
@@ -121,11 +121,18 @@ def time_methods(
     scene: Scene, methods: Sequence[str], count: int, threads: int, rounds: int
 ) -> dict[str, Any]:
     """Seconds of matching ``count`` pairs: methods take turns, the best of the rounds counts."""
-    pairs, best = scene.pairs(count), dict.fromkeys(methods, np.inf)
+    pairs = scene.pairs(count)
+    costs: dict[str, list[Cost]] = {method: [] for method in methods}
     sources = {method: scene.source(method) for method in methods}
     database = scene.source("sift").with_name("timed.db")
     for _ in range(rounds):
         for method in methods:
-            seconds = match_pairs_by(method, sources[method], database, pairs, threads)
-            best[method] = min(seconds, best[method])
-    return {"pairs": len(pairs), "rounds": rounds, "seconds": best}
+            costs[method].append(match_pairs_by(method, sources[method], database, pairs, threads))
+    return {
+        "pairs": len(pairs),
+        "rounds": rounds,
+        "seconds": {method: min(c.seconds for c in of) for method, of in costs.items()},
+        "processor_seconds": {
+            method: min(c.processor_seconds for c in of) for method, of in costs.items()
+        },
+    }

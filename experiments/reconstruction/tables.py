@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from experiments.harness.page import MISSING, Rows
-from experiments.reconstruction.methods import BRUTE, METHODS
+from experiments.harness.page import Rows
+from experiments.reconstruction.methods import METHODS
 
 Runs = Sequence[dict[str, Any]]
 
@@ -45,21 +45,16 @@ def model_rows(runs: Runs) -> Rows:
 
 
 def time_rows(runs: Runs) -> Rows:
-    """Milliseconds a pair by scene, features and threads; how many times faster hiernorm is."""
-    found: dict[tuple[str, int, int], dict[str, float]] = {}
-    for run in runs:
-        cells = found.setdefault((run["scene"], run["features"], run["threads"]), {})
-        cells.update({m: s / run["pairs"] for m, s in run["seconds"].items()})
+    """Milliseconds a pair, wall and processor time, by scene, features, threads and method."""
     rows = []
-    for (scene, features, threads), cells in found.items():
-        values = [f"{1e3 * cells[m]:,.0f}" if m in cells else MISSING for m in METHODS]
-        ratios = [
-            f"{cells[m] / cells['hiernorm']:.1f}" if {m, "hiernorm"} <= set(cells) else MISSING
-            for m in ("colmap", BRUTE)
-        ]
-        rows.append([scene, f"{features:,}", str(threads), *values, *ratios])
-    head = ["scene", "features", "threads", *(f"{name}, ms a pair" for name in METHODS.values())]
-    return Rows([*head, "default / SIFT", "brute force / SIFT"], rows)
+    for run in runs:
+        for method, seconds in run["seconds"].items():
+            values = (seconds, run["processor_seconds"][method])
+            start = [run["scene"], f"{run['features']:,}", str(run["threads"]), METHODS[method]]
+            times = [f"{1e3 * value / run['pairs']:,.0f}" for value in values]
+            rows.append([*start, str(run["pairs"]), *times, f"{run['other_processes']:.0%}"])
+    head = ["scene", "features", "threads", "method", "pairs", "ms a pair"]
+    return Rows([*head, "processor ms a pair", "load of others"], rows)
 
 
 def memory_rows(runs: Runs) -> Rows:
@@ -68,11 +63,13 @@ def memory_rows(runs: Runs) -> Rows:
     for run in runs:
         start = [f"{run['keypoints']:,}", METHODS[run["method"]], str(run["threads"])]
         if "failure" in run:
-            rows.append([*start, run["failure"], "", ""])
+            rows.append([*start, run["failure"], "", "", ""])
         else:
             peak = f"{run['peak_bytes'] / 2**20:,.0f} MiB"
-            rows.append([*start, f"{run['seconds']:.1f} s", peak, f"{run['matches']:,}"])
-    return Rows(["keypoints a photo", "method", "threads", "time", "peak memory", "matches"], rows)
+            times = [f"{run[kind]:.1f} s" for kind in ("seconds", "processor_seconds")]
+            rows.append([*start, *times, peak, f"{run['matches']:,}"])
+    head = ["keypoints a photo", "method", "threads", "time", "processor time", "peak memory"]
+    return Rows([*head, "matches"], rows)
 
 
 ROWS: dict[str, Callable[[Runs], Rows]] = {

@@ -59,7 +59,7 @@ from experiments.reproduce.work import Work
 @click.option(
     "--epochs",
     type=click.IntRange(min=1),
-    help="Epochs of each variant with --recipe tuned  [1]",
+    help="Epochs of each variant over each view with --recipe tuned  [4]",
 )
 @click.option("--smoke", is_flag=True, help="All of it in minutes, on embedded photographs.")
 @click.option("--list", "only_list", is_flag=True, help="Show the parts and their time, no more.")

@@ -16,7 +16,8 @@ RECIPES = ("paper", "turned", "tuned")
 
 paper    fine-tuned as in the paper's Section 4: hours
 turned   the last layer turned so that LDA's directions lead, no training: seconds
-tuned    turned, then fine-tuned on all training scenes, the baseline as teacher: minutes each
+tuned    turned, then the last two layers fine-tuned on all training scenes, the baseline as
+         teacher: minutes each
 """
 
 BASELINE = "hardnet"
@@ -56,11 +57,12 @@ class Size:
     epochs
         Of training; None means the paper's.
     tuned_epochs
-        Of the recipe ``"tuned"``: as many pairs each as there are points.
+        Of the recipe ``"tuned"``, over each view: as many pairs each as there are points.
     batches
         Pairs per batch of the future work's training with hardest negatives.
     head_epochs, head_views
-        Of that training where the recipe changes the last layer alone.
+        Of that training where the recipe changes the last layer alone. Views are those of the
+        recipe ``"tuned"`` too.
     """
 
     name: str
@@ -75,7 +77,7 @@ class Size:
     slow_seconds: float = 20.0
     rounds: int = 1_000
     epochs: int | None = None
-    tuned_epochs: int = 1
+    tuned_epochs: int = 4
     batches: tuple[int, ...] = (32, 256)
     head_epochs: int = 2
     head_views: int = 2

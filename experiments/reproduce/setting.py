@@ -87,7 +87,8 @@ def setting(findings: Findings) -> Section:
         "the baseline's last layer turned so that LDA's directions lead; **nothing was trained** "
         "(`--recipe turned`), except in the section on K = 8"
         if recipe == "turned"
-        else "turned, then fine-tuned with the baseline as teacher (`--recipe tuned`)"
+        else "turned, then its last two layers fine-tuned with the baseline as teacher "
+        "(`--recipe tuned`)"
         if recipe == "tuned"
         else "the paper's fine-tuning (`--recipe paper`)"
     )

@@ -32,6 +32,35 @@ def render_points(report: Path) -> Rows:
     return Rows([*head, "ours, Algorithm 1", "ours, cascade"], rows)
 
 
+@table("reproduction-recipes", "reproduce/results/recipes/tuned/REPORT.md")
+def render_recipes(report: Path) -> Rows:
+    """FPR@95 of all points by how they were made from which baseline, on both scenes."""
+    made = [Findings(report.parent.parent / name) for name in ("turned", "tuned", "liberty")]
+    head = ["K", "alpha", "paper", "times its baseline", "turned", "times", "fine-tuned", "times"]
+    rows = []
+    for what in ("plain", *ALL_POINTS):
+        cells = ["plain", ""] if isinstance(what, str) else [str(what[0]), fraction(what[1])]
+        theirs = [paper_fpr95(what, scene) for scene in SCENES]
+        plain = [paper_fpr95("plain", scene) for scene in SCENES]
+        cells.append(_pair([f"{rate:.3f}" for rate in theirs]))
+        cells.append(_pair([f"{t / p:.1f}" for t, p in zip(theirs, plain, strict=True)]))
+        for findings in made:
+            cells += [_qualities(findings, what, 4), _multiples(findings, what)]
+        rows.append(cells)
+    return Rows([*head, "fine-tuned from HardTFeat", "times"], rows)
+
+
+def _multiples(findings: Findings, what: str | Point) -> str:
+    """FPR@95 as a multiple of the baseline's."""
+    texts = []
+    for scene in SCENES:
+        found, plain = findings.quality(what, scene), findings.quality("plain", scene)
+        texts.append(
+            "not run" if found is None or plain is None else _times(found.fpr95 / plain.fpr95)
+        )
+    return _pair(texts)
+
+
 def _row(findings: Findings, point: Point) -> list[str]:
     major, alpha = point
     cells = [
@@ -48,9 +77,9 @@ def _row(findings: Findings, point: Point) -> list[str]:
     return cells
 
 
-def _qualities(findings: Findings, what: str | Point) -> str:
+def _qualities(findings: Findings, what: str | Point, digits: int = 3) -> str:
     found = [findings.quality(what, scene) for scene in SCENES]
-    return _pair(["not run" if quality is None else f"{quality.fpr95:.3f}" for quality in found])
+    return _pair(["not run" if q is None else f"{q.fpr95:.{digits}f}" for q in found])
 
 
 def _speeds(findings: Findings, point: Point | None, family: str) -> str:

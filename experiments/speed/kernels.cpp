@@ -72,12 +72,12 @@ void measure_scans(std::size_t slots, std::size_t entries, std::size_t rounds) {
     for (std::int8_t& code : query) code = static_cast<std::int8_t>(next_random() % 64);
     const std::vector<std::int16_t> halves(slots, 0);
     const ScanQuery one{query.data(), slots / kGroupSlots, halves.data(), 0, 0};
-    const std::vector<ScanQuery> queries(kPanelQueries, one);
-    const std::vector<std::int32_t> cuts(kPanelQueries, kHighCut);
-    std::vector<Candidate> found(kPanelQueries * (kTileEntries + kBlockEntries));
-    Candidate* outs[kPanelQueries];
-    std::size_t counts[kPanelQueries];
-    for (std::size_t q = 0; q < kPanelQueries; ++q) {
+    const std::vector<ScanQuery> queries(kSharedQueries, one);
+    const std::vector<std::int32_t> cuts(kSharedQueries, kHighCut);
+    std::vector<Candidate> found(kSharedQueries * (kTileEntries + kBlockEntries));
+    Candidate* outs[kSharedQueries];
+    std::size_t counts[kSharedQueries];
+    for (std::size_t q = 0; q < kSharedQueries; ++q) {
         outs[q] = found.data() + q * (kTileEntries + kBlockEntries);
     }
     const std::size_t repeats = entries <= kTileEntries ? 16 : 1;
@@ -98,14 +98,14 @@ void measure_scans(std::size_t slots, std::size_t entries, std::size_t rounds) {
         });
         const double together = least_seconds(rounds, [&] {
             each_tile([&](const std::uint8_t* tile) {
-                family->scan_panel_u8i8(tile, kTileEntries, queries.data(), kPanelQueries,
-                                        cuts.data(), 0, nullptr, outs, counts);
+                family->scan_shared_u8i8(tile, kTileEntries, queries.data(), kSharedQueries,
+                                         cuts.data(), 0, nullptr, outs, counts);
             });
         });
         const double cycle = seconds_per_cycle(rounds);
         print("scan", *family, slots, entries, 1, alone / blocks / cycle);
-        print("scan", *family, slots, entries, kPanelQueries,
-              together / blocks / kPanelQueries / cycle);
+        print("scan", *family, slots, entries, kSharedQueries,
+              together / blocks / kSharedQueries / cycle);
     }
 }
 

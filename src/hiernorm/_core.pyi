@@ -172,3 +172,10 @@ class ByteSet:
 def match_bytes(
     a: ByteSet, b: ByteSet, limits: _I32, least: int, cross_check: bool, threads: int
 ) -> tuple[_I64, int]: ...
+
+_Nearest = tuple[_I64, _F64, npt.NDArray[np.bool_]]
+
+def square_lengths(rows: _F32) -> _F64: ...
+def match_rows(
+    a: _F32, b: _F32, metric: str, k: int, both: bool, threads: int
+) -> tuple[_Nearest, _Nearest]: ...

@@ -8,10 +8,11 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from hiernorm import _core
 from hiernorm.array_types import Float32Array, Float64Array, Int64Array
 from hiernorm.arrays import as_float32
 from hiernorm.index import Index
-from hiernorm.reference import canonical_sum
+from hiernorm.nearest_rows import HN_PAIRS, PLAIN_PAIRS, Nearest, nearest_rows
 from hiernorm.settings import Metric
 
 RATIO = 0.9
@@ -24,8 +25,6 @@ PLAIN_MAJOR = 47
 """Size of the major of few plain vectors; with the tail norm it fills 48 bytes."""
 FEW_ROWS = 20_000
 """With fewer rows, choosing the major from the data takes longer than it saves."""
-PART_ROWS = 4096
-"""Rows whose lengths are computed in one step."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +78,11 @@ class DescriptorSet:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    @cached_property
+    def is_hn(self) -> bool:
+        """Whether the rows look like HN vectors."""
+        return self.metric != "cosine" and _find_split(self.rows)[1] is not None
 
     @cached_property
     def index(self) -> Index:
@@ -159,9 +163,12 @@ def match_descriptors(
     neighbours = 1 if ratio is None else 2
     if len(first) == 0 or len(second) < neighbours or (mutual and len(first) < neighbours):
         return Matches(np.empty((0, 2), np.int64), np.empty(0), np.empty(0))
-    index = right.index
-    hits = index.search(first, neighbours, threads=threads)
-    found, scores = hits.ids, hits.scores
+    if len(first) * len(second) <= (HN_PAIRS if left.is_hn else PLAIN_PAIRS):
+        wanted = right._threads if threads is None else threads
+        there, back = nearest_rows(first, second, neighbours, metric, both=mutual, threads=wanted)
+    else:
+        there, back = Nearest(*right.index.search(first, neighbours, threads=threads)), None
+    found, scores = there
     kept = np.arange(len(first))
     ratios = np.full(len(first), np.nan)
     if ratio is not None:
@@ -172,19 +179,29 @@ def match_descriptors(
     if mutual and len(kept):
         # Only rows of b that are the nearest of some row of a are searched in a.
         asked, where = np.unique(found[kept, 0], return_inverse=True)
-        if isinstance(left, _Unkept):
-            index = index._sibling()  # a second fit would cost more than it gains
-            index.add(first)
+        if back is None:
+            nearest = _search_in(left, right, asked, neighbours, threads)
         else:
-            index = left.index
-        back = index.search(second[asked], neighbours, threads=threads)
-        agree = back.ids[where, 0] == kept
+            nearest = Nearest(back.ids[asked], back.scores[asked])
+        agree = nearest.ids[where, 0] == kept
         if ratio is not None:
-            reverse = _ratios(second[asked], first, back.ids, back.scores, metric)[where]
+            reverse = _ratios(second[asked], first, nearest.ids, nearest.scores, metric)[where]
             agree &= reverse <= ratio
             ratios[kept] = np.maximum(ratios[kept], reverse)
         kept = kept[agree]
     return Matches(np.column_stack((kept, found[kept, 0])), scores[kept, 0], ratios[kept])
+
+
+def _search_in(
+    left: DescriptorSet, right: DescriptorSet, asked: Int64Array, k: int, threads: int | None
+) -> Nearest:
+    """The nearest rows of ``left`` for some rows of ``right``."""
+    if isinstance(left, _Unkept):
+        index = right.index._sibling()  # a second fit would cost more than it gains
+        index.add(left.rows)
+    else:
+        index = left.index
+    return Nearest(*index.search(right.rows[asked], k, threads=threads))
 
 
 class _Unkept(DescriptorSet):
@@ -228,7 +245,7 @@ def _check_sets(
 
 def _check_unit(name: str, rows: Float32Array) -> None:
     """Raise unless all rows have length 1: only then is the best inner product the nearest."""
-    lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))
+    lengths = np.sqrt(_core.square_lengths(rows))
     off = np.abs(lengths - 1) > UNIT_TOLERANCE
     if off.any():
         row = int(np.argmax(off))
@@ -277,18 +294,10 @@ def _ratios(
         squares = 2 - 2 * scores
     else:
         # Exactly 0 for equal rows, whose score is the same canonical sum as their squared length.
-        squares = _square_lengths(queries)[:, np.newaxis] + _square_lengths(rows)[found]
+        lengths = _core.square_lengths(rows)
+        squares = _core.square_lengths(queries)[:, np.newaxis] + lengths[found]
         squares -= 2 * scores
     distances = np.sqrt(np.maximum(0.0, squares))
     with np.errstate(invalid="ignore", divide="ignore"):
         ratios: Float64Array = distances[:, 0] / distances[:, 1]
     return ratios
-
-
-def _square_lengths(rows: Float32Array) -> Float64Array:
-    """Canonical squared lengths ``(n,)``."""
-    lengths = np.empty(len(rows))
-    for start in range(0, len(rows), PART_ROWS):
-        part = rows[start : start + PART_ROWS].astype(np.float64)
-        lengths[start : start + PART_ROWS] = canonical_sum(np.square(part))
-    return lengths

@@ -130,6 +130,13 @@ def test_replacing_matches_drops_the_geometries_that_came_from_the_former_ones(d
         assert opened.exists_two_view_geometry(1, 3)
 
 
+def test_pairs_without_verified_matches_are_not_counted(database):
+    match_database(database, [(1, 2)])
+    match_database(database, [(1, 3)], MatchingOptions(min_num_inliers=10_000))  # none are written
+    assert verify_pairs(database, [(1, 2), (1, 3)]) == 1
+    assert verify_pairs(database, [(1, 3)]) == 0
+
+
 def test_pairs_with_few_matches_get_none_as_in_colmap(database):
     with ColmapDatabase(database) as opened:
         pairs = exhaustive_pairs(opened.images())

@@ -178,6 +178,54 @@ TEST(scores_of_rows_have_the_same_bits_in_every_family) {
     }
 }
 
+TEST(scores_of_panels_have_the_same_bits_in_every_family) {
+    Random random(11);
+    for (const std::size_t dim : {1, 15, 16, 17, 64, 100}) {
+        for (const std::size_t entries : {1, 15, 16, 31, 32}) {
+            std::vector<float> rows(entries * dim), scales(kPanelRows), offsets(kPanelRows);
+            for (float& value : rows) value = static_cast<float>(random.normal());
+            for (float& value : scales) value = static_cast<float>(random.normal());
+            for (float& value : offsets) value = static_cast<float>(random.normal());
+            for (const std::size_t count : {1, 4, 5, 12, 29}) {
+                const std::size_t padded = (count + kFewQueries - 1) / kFewQueries * kFewQueries;
+                std::vector<float> queries(padded * dim);
+                for (float& value : queries) value = static_cast<float>(random.normal());
+                const std::size_t whole = count / kPanelQueries * kPanelQueries;
+                for (const Kernels* kernels : available_kernels()) {
+                    const Context context(kernels->name, ", dim ", dim, ", entries ", entries,
+                                          ", queries ", count);
+                    std::vector<float> panel(dim * kPanelRows), squares(kPanelRows);
+                    kernels->pack_panel_f32(rows.data(), entries, dim, panel.data(),
+                                            squares.data());
+                    std::vector<float> scores(padded * kPanelRows);
+                    kernels->score_panel_f32({panel.data(), dim, scales.data(), offsets.data()},
+                                             queries.data(), count, scores.data(), kPanelRows);
+                    bool same = true;
+                    for (std::size_t r = 0; r < entries; ++r) {
+                        float square = 0.0f;
+                        for (std::size_t j = 0; j < dim; ++j) {
+                            square += rows[r * dim + j] * rows[r * dim + j];
+                        }
+                        same &= same_bits_or_nan(squares[r], square);
+                        for (std::size_t q = 0; q < count; ++q) {
+                            const std::size_t size = q < whole ? kPanelQueries : kFewQueries;
+                            const std::size_t first = q / size * size;
+                            float sum = 0.0f;
+                            for (std::size_t j = 0; j < dim; ++j) {
+                                sum += queries[first * dim + j * size + q - first] *
+                                       rows[r * dim + j];
+                            }
+                            const float score = sum * scales[r] + offsets[r];
+                            same &= same_bits_or_nan(scores[q * kPanelRows + r], score);
+                        }
+                    }
+                    CHECK(same);
+                }
+            }
+        }
+    }
+}
+
 TEST(dot_f32_does_not_care_how_a_row_is_aligned) {
     Random random(6);
     constexpr std::size_t kDim = 53;

@@ -73,7 +73,7 @@ void check_selection(const std::vector<std::int32_t>& scores, Select select) {
 }
 
 // Scans the codes of the first for the queries of the first one, two, ... of `coded`.
-void check_panel(const std::vector<CodedBlocks>& coded, std::size_t entries) {
+void check_shared(const std::vector<CodedBlocks>& coded, std::size_t entries) {
     const std::vector<std::uint8_t> nearby(entries * kStageBytes);
     for (std::size_t count = 1; count <= coded.size(); ++count) {
         for (std::size_t level = 0; level < cuts_of(coded[0].scores()).size(); ++level) {
@@ -91,9 +91,9 @@ void check_panel(const std::vector<CodedBlocks>& coded, std::size_t entries) {
                 std::vector<Candidate*> outs;
                 std::vector<std::size_t> counts(count);
                 for (std::size_t q = 0; q < count; ++q) outs.push_back(found.data() + q * room);
-                kernels->scan_panel_u8i8(coded[0].codes(), entries, queries.data(), count,
-                                         cuts.data(), 5000u, nearby.data(), outs.data(),
-                                         counts.data());
+                kernels->scan_shared_u8i8(coded[0].codes(), entries, queries.data(), count,
+                                          cuts.data(), 5000u, nearby.data(), outs.data(),
+                                          counts.data());
                 for (std::size_t q = 0; q < count; ++q) {
                     std::size_t expected = 0;
                     for (std::size_t i = 0; i < entries; ++i) {
@@ -163,7 +163,7 @@ TEST(queries_that_scan_together_find_what_they_find_alone) {
                     coded.emplace_back(random, groups, entries, kind, true);
                     coded.back().divide_query(static_cast<int>(q % 4 + 1));
                 }
-                check_panel(coded, entries);
+                check_shared(coded, entries);
             }
         }
     }

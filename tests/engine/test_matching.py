@@ -11,9 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hiernorm
+from hiernorm import _core
 from hiernorm.matching import _find_split
+from hiernorm.nearest_rows import nearest_rows
 from hiernorm.reference import canonical_scores
-from support import assert_same_bits, raises_text
+from support import assert_same_bits, expected_hits, raises_text
 
 RATIO = 0.9
 
@@ -225,3 +227,48 @@ print(len(found), (after - before) * 1024 // len(x))
     matches, bytes_per_row = map(int, done.stdout.split())
     assert matches == 30_000
     assert bytes_per_row < 4096
+
+
+@pytest.mark.parametrize("metric", ["ip", "cosine", "l2"])
+@pytest.mark.parametrize("isa", hiernorm.available_isas())
+def test_one_pass_over_all_pairs_has_the_bits_of_the_reference(metric, isa):
+    rng = np.random.default_rng(3)
+    before = hiernorm.isa()
+    try:
+        _core.use_isa(isa)
+        for n, m, dim in ((2, 3, 2), (5, 40, 17), (97, 33, 128), (130, 150, 16), (200, 20, 5)):
+            a, b = (rng.standard_normal((count, dim)).astype(np.float32) for count in (n, m))
+            b[1] = b[0]  # no proof by float32 scores
+            for k in (1, 2):
+                there, back = nearest_rows(a, b, k, metric, both=True, threads=2)
+                for found, queries, rows in ((there, a, b), (back, b, a)):
+                    ids, scores = expected_hits(queries, rows, k, metric)
+                    np.testing.assert_array_equal(found.ids, ids)
+                    assert_same_bits(found.scores, scores)
+    finally:
+        _core.use_isa(before)
+
+
+@pytest.mark.parametrize("scale", [1e-45, 1e-30, 1.0, 1e15, 3e38])
+@pytest.mark.parametrize("metric", ["ip", "l2"])
+def test_one_pass_is_exact_at_any_scale(metric, scale):
+    rng = np.random.default_rng(4)
+    a, b = ((rng.uniform(-1, 1, (count, 20)) * scale).astype(np.float32) for count in (40, 50))
+    there, back = nearest_rows(a, b, 2, metric, both=True)
+    for found, queries, rows in ((there, a, b), (back, b, a)):
+        ids, scores = expected_hits(queries, rows, 2, metric)
+        np.testing.assert_array_equal(found.ids, ids)
+        assert_same_bits(found.scores, scores)
+
+
+@pytest.mark.parametrize("major", [None, 16])
+@pytest.mark.parametrize("ratio", [None, RATIO])
+def test_large_sets_are_matched_by_an_index_to_the_same_bits(monkeypatch, major, ratio):
+    a, b = two_views(300, 250, major=major)
+    expected = hiernorm.match_descriptors(a, b, ratio=ratio)
+    monkeypatch.setattr("hiernorm.matching.PLAIN_PAIRS", 0)
+    monkeypatch.setattr("hiernorm.matching.HN_PAIRS", 0)
+    found = hiernorm.match_descriptors(a, b, ratio=ratio)
+    np.testing.assert_array_equal(found.pairs, expected.pairs)
+    assert_same_bits(found.scores, expected.scores)
+    assert_same_bits(found.ratios, expected.ratios)

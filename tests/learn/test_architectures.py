@@ -148,3 +148,20 @@ def test_a_run_starts_from_the_mean_of_several_networks(tmp_path: Path) -> None:
     save_weights(tmp_path / "other.safetensors", make_network("hardnet", 16, 1 / 8, "l2"))
     with pytest.raises(ValueError, match="they have no mean"):
         mean_weights([files[0], tmp_path / "other.safetensors"])
+
+
+@pytest.mark.parametrize("architecture", ["hardnet", "tfeat"])
+@pytest.mark.parametrize("layers", [1, 2, 3])
+def test_body_and_head_make_the_whole_network(architecture: str, layers: int) -> None:
+    network = make_network(architecture, 16, 1 / 8, "hn").eval()
+    patches = torch.rand(3, 1, 64, 64)
+    body, head = network.split(layers)
+    with torch.no_grad():
+        prepared = network.input(patches).to(memory_format=torch.channels_last)
+        assert torch.equal(head(body(prepared)).flatten(1), network.embed(patches))
+    assert sum(isinstance(module, torch.nn.Conv2d) for module in head) == layers
+
+
+def test_a_network_whose_head_is_not_trained_alone_says_so() -> None:
+    with pytest.raises(ValueError, match="trained of HardNet and TFeat, not HyNet"):
+        make_network("hynet", 16, 1 / 8, "hn").split(1)

@@ -196,23 +196,32 @@ def test_fine_tuning_starts_from_rotated_weights_and_keeps_the_teachers_distance
     assert not torch.equal(after["features.0.weight"], before["features.0.weight"])
 
 
-def test_the_head_alone_learns_without_touching_the_rest(scene: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("layers", [1, 2, 3])
+def test_the_head_alone_learns_without_touching_the_rest(
+    scene: Path, tmp_path: Path, layers: int
+) -> None:
     train_fully(settings_for(scene, norm="l2", epochs=1), tmp_path / "base")
     weights = str(tmp_path / "base" / MODEL)
     plain: dict[str, Any] = {"init": weights, "major": 4, "alpha": 0.0, "epochs": 0}
     plain |= {"loss": "hardest", "rotate": "pca", "teacher": weights, "distill_weight": 1.0}
     plain |= {"augment": ("flips", "turns", "shifts"), "freeze_statistics": True}
     start = train_fully(settings_for(scene, **plain), tmp_path / "start")
-    head = {"head_epochs": 3, "head_views": 2}
+    head = {"head_epochs": 3, "head_layers": layers, "head_views": 2}
     tuned = train_fully(settings_for(scene, **plain, **head), tmp_path / "a")
     again = train_fully(settings_for(scene, **plain, **head), tmp_path / "b")
     assert tuned.history[0]["validation_loss"] < start.history[0]["validation_loss"]
     assert_same_weights(tmp_path / "a" / MODEL, tmp_path / "b" / MODEL)
     before, after = load_weights(weights), tuned.network.state_dict()
-    last = len(tuned.network.features) - 2
+    convolutions = [
+        i for i, m in enumerate(tuned.network.features) if isinstance(m, torch.nn.Conv2d)
+    ]
+    trained = {f"features.{i}.weight" for i in convolutions[-layers:]}
     changed = {n for n in before if not torch.equal(before[n], after[n])}
-    assert f"features.{last}.weight" in changed
-    assert all(int(n.split(".")[1]) >= last for n in changed)
+    assert {n for n in changed if n.endswith("weight")} == trained
+    assert {int(n.split(".")[1]) for n in changed} == {
+        *convolutions[-layers:],
+        len(tuned.network.features) - 1,  # the rotation changes the statistics behind the last
+    }
     assert again.epoch == 0
 
 
@@ -259,6 +268,7 @@ def test_the_papers_recipe_is_the_default() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
+        ({"head_layers": 4}, "head_layers must be 1, 2 or 3, got 4"),
         ({"data": ()}, "at least one scene"),
         ({"loss": "softmax"}, "loss must be one of triplet, hardest, got 'softmax'"),
         ({"augment": ("blur",)}, "augment takes flips, turns, shifts, frames, light, got 'blur'"),

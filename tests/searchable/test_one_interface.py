@@ -144,6 +144,14 @@ def test_files_that_are_there_or_not_are_checked(container: str) -> None:
 
 
 @each
+def test_a_pickled_container_has_the_same_entries(container: str) -> None:
+    with holding(X, container, "plain", MAJOR, ids=IDS, metric="l2") as found:
+        twin = pickle.loads(pickle.dumps(found))
+        assert twin.digest == found.digest
+        assert_same_hits(twin.search(QUERIES, 3), found.search(QUERIES, 3))
+
+
+@each
 def test_negative_ids_are_refused(container: str) -> None:
     with holding(X, container, "plain", MAJOR) as found:
         for change in (found.add, found.upsert):

@@ -18,10 +18,10 @@ void QueryView::prepare_together(const Kernels& kernels, const Encoding& encodin
                                  const ExactQuery* const* queries, QueryView* const* views,
                                  std::size_t count) {
     const std::size_t dim = encoding.row_dim();
-    for (std::size_t first = 0; first < count; first += kPanelQueries) {
-        const std::size_t together = std::min(kPanelQueries, count - first);
-        const double* from[kPanelQueries];
-        double* to[kPanelQueries];
+    for (std::size_t first = 0; first < count; first += kSharedQueries) {
+        const std::size_t together = std::min(kSharedQueries, count - first);
+        const double* from[kSharedQueries];
+        double* to[kSharedQueries];
         for (std::size_t i = 0; i < together; ++i) {
             views[first + i]->values.resize(dim);
             from[i] = queries[first + i]->values().data();

@@ -126,10 +126,10 @@ struct Avx2Isa {
     };
 
     static constexpr std::size_t kLongBlocks = 2;
-    static constexpr std::size_t kPanelQueries = 2;
-    static constexpr std::size_t kPanelBlocks = 2;
+    static constexpr std::size_t kSharedQueries = 2;
+    static constexpr std::size_t kSharedBlocks = 2;
     template <std::size_t Queries, std::size_t Blocks>
-    static void score_panel(const ScanQuery* queries, const std::uint8_t* blocks, Scores* scores) {
+    static void score_shared(const ScanQuery* queries, const std::uint8_t* blocks, Scores* scores) {
         const __m256i ones_i16x16 = _mm256_set1_epi16(1);
         const std::size_t groups = queries[0].groups;
         repeat<Queries * Blocks>([&](auto i) { scores[i] = splat(0); });
@@ -245,13 +245,6 @@ struct Avx2Isa {
     static FloatLanes load_floats(const float* values) {
         return {_mm256_loadu_ps(values), _mm256_loadu_ps(values + 8)};
     }
-    static void store_floats(float* out, const FloatLanes& lanes) {
-        _mm256_storeu_ps(out, lanes.low_f32x8);
-        _mm256_storeu_ps(out + 8, lanes.high_f32x8);
-    }
-    static FloatLanes splat_floats(float value) {
-        return {_mm256_set1_ps(value), _mm256_set1_ps(value)};
-    }
     static std::uint32_t floats_below(const FloatLanes& lanes, float cut) {
         const __m256 cut_f32x8 = _mm256_set1_ps(cut);
         const int low = _mm256_movemask_ps(_mm256_cmp_ps(lanes.low_f32x8, cut_f32x8, _CMP_LT_OQ));
@@ -275,6 +268,51 @@ struct Avx2Isa {
     }
     static FloatLanes multiply_floats(FloatLanes a, FloatLanes b) {
         return {_mm256_mul_ps(a.low_f32x8, b.low_f32x8), _mm256_mul_ps(a.high_f32x8, b.high_f32x8)};
+    }
+    static constexpr std::size_t kPanelLanes = 1;
+    static constexpr std::size_t kPanelSums = 6;
+    static FloatLanes splat_floats(float value) {
+        return {_mm256_set1_ps(value), _mm256_set1_ps(value)};
+    }
+    static void store_floats(float* out, FloatLanes lanes) {
+        _mm256_storeu_ps(out, lanes.low_f32x8);
+        _mm256_storeu_ps(out + 8, lanes.high_f32x8);
+    }
+    static std::uint32_t not_below(FloatLanes a, FloatLanes b) {
+        const auto mask = [](__m256 x_f32x8, __m256 y_f32x8) {
+            return static_cast<std::uint32_t>(
+                _mm256_movemask_ps(_mm256_cmp_ps(x_f32x8, y_f32x8, _CMP_GE_OQ)));
+        };
+        return mask(a.low_f32x8, b.low_f32x8) | mask(a.high_f32x8, b.high_f32x8) << 8;
+    }
+    // Four blocks of 8 x 8.
+    static void transpose_floats(const float* from, std::size_t from_stride, float* to,
+                                 std::size_t to_stride) {
+        for (std::size_t r = 0; r < kLanes; r += 8) {
+            for (std::size_t j = 0; j < kLanes; j += 8) {
+                const float* block = from + r * from_stride + j;
+                __m256 pairs[8], fours[8];
+                repeat<4>([&](auto i) {
+                    const __m256 a_f32x8 = _mm256_loadu_ps(block + 2 * i * from_stride);
+                    const __m256 b_f32x8 = _mm256_loadu_ps(block + (2 * i + 1) * from_stride);
+                    pairs[2 * i] = _mm256_unpacklo_ps(a_f32x8, b_f32x8);
+                    pairs[2 * i + 1] = _mm256_unpackhi_ps(a_f32x8, b_f32x8);
+                });
+                repeat<4>([&](auto i) {
+                    const __m256 a_f32x8 = pairs[4 * (i / 2) + i % 2];
+                    const __m256 b_f32x8 = pairs[4 * (i / 2) + i % 2 + 2];
+                    fours[4 * (i / 2) + 2 * (i % 2)] = _mm256_shuffle_ps(a_f32x8, b_f32x8, 0x44);
+                    fours[4 * (i / 2) + 2 * (i % 2) + 1] =
+                        _mm256_shuffle_ps(a_f32x8, b_f32x8, 0xee);
+                });
+                repeat<4>([&](auto i) {
+                    _mm256_storeu_ps(to + (j + i) * to_stride + r,
+                                     _mm256_permute2f128_ps(fours[i], fours[i + 4], 0x20));
+                    _mm256_storeu_ps(to + (j + i + 4) * to_stride + r,
+                                     _mm256_permute2f128_ps(fours[i], fours[i + 4], 0x31));
+                });
+            }
+        }
     }
     // Every step halves the lanes of two registers into one.
     static void fold_floats(const FloatLanes* sums, float* folded) {

@@ -41,10 +41,10 @@ struct Avx512Isa : Avx512Common {
     };
 
     static constexpr std::size_t kLongBlocks = 4;
-    static constexpr std::size_t kPanelQueries = 4;
-    static constexpr std::size_t kPanelBlocks = 2;
+    static constexpr std::size_t kSharedQueries = 4;
+    static constexpr std::size_t kSharedBlocks = 2;
     template <std::size_t Queries, std::size_t Blocks>
-    static void score_panel(const ScanQuery* queries, const std::uint8_t* blocks, Scores* scores) {
+    static void score_shared(const ScanQuery* queries, const std::uint8_t* blocks, Scores* scores) {
         const std::size_t groups = queries[0].groups;
         repeat<Queries * Blocks>([&](auto i) { scores[i] = _mm512_setzero_si512(); });
         for (std::size_t first = 0; first < groups; first += kBurstGroups) {

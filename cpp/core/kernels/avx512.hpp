@@ -117,10 +117,6 @@ struct Avx512Common {
     static constexpr std::size_t kFloatSums = 16;
     static FloatLanes zero_floats() { return _mm512_setzero_ps(); }
     static FloatLanes load_floats(const float* values) { return _mm512_loadu_ps(values); }
-    static void store_floats(float* out, FloatLanes lanes_f32x16) {
-        _mm512_storeu_ps(out, lanes_f32x16);
-    }
-    static FloatLanes splat_floats(float value) { return _mm512_set1_ps(value); }
     static std::uint32_t floats_below(FloatLanes lanes_f32x16, float cut) {
         return _mm512_cmp_ps_mask(lanes_f32x16, _mm512_set1_ps(cut), _CMP_LT_OQ);
     }
@@ -136,6 +132,42 @@ struct Avx512Common {
     }
     static FloatLanes multiply_floats(FloatLanes a_f32x16, FloatLanes b_f32x16) {
         return _mm512_mul_ps(a_f32x16, b_f32x16);
+    }
+    static constexpr std::size_t kPanelLanes = 2;
+    static constexpr std::size_t kPanelSums = 24;
+    static FloatLanes splat_floats(float value) { return _mm512_set1_ps(value); }
+    static void store_floats(float* out, FloatLanes lanes_f32x16) {
+        _mm512_storeu_ps(out, lanes_f32x16);
+    }
+    static std::uint32_t not_below(FloatLanes a_f32x16, FloatLanes b_f32x16) {
+        return _mm512_cmp_ps_mask(a_f32x16, b_f32x16, _CMP_GE_OQ);
+    }
+    // Rows r, r + 4, r + 8, r + 12 share a register of quarters; then 4 x 4 within quarters.
+    static void transpose_floats(const float* from, std::size_t from_stride, float* to,
+                                 std::size_t to_stride) {
+        repeat<4>([&](auto quarter) {
+            __m512 rows[4];
+            repeat<4>([&](auto r) {
+                const float* at = from + r * from_stride + 4 * quarter;
+                const auto load = [&](std::size_t row) {
+                    return _mm_loadu_ps(at + row * from_stride);
+                };
+                rows[r] = _mm512_insertf32x4(
+                    _mm512_insertf32x4(
+                        _mm512_insertf32x4(_mm512_castps128_ps512(load(0)), load(4), 1), load(8),
+                        2),
+                    load(12), 3);
+            });
+            const __m512 a_f32x16 = _mm512_unpacklo_ps(rows[0], rows[1]);
+            const __m512 b_f32x16 = _mm512_unpackhi_ps(rows[0], rows[1]);
+            const __m512 c_f32x16 = _mm512_unpacklo_ps(rows[2], rows[3]);
+            const __m512 d_f32x16 = _mm512_unpackhi_ps(rows[2], rows[3]);
+            float* out = to + 4 * quarter * to_stride;
+            _mm512_storeu_ps(out, _mm512_shuffle_ps(a_f32x16, c_f32x16, 0x44));
+            _mm512_storeu_ps(out + to_stride, _mm512_shuffle_ps(a_f32x16, c_f32x16, 0xee));
+            _mm512_storeu_ps(out + 2 * to_stride, _mm512_shuffle_ps(b_f32x16, d_f32x16, 0x44));
+            _mm512_storeu_ps(out + 3 * to_stride, _mm512_shuffle_ps(b_f32x16, d_f32x16, 0xee));
+        });
     }
     // Every step halves the lanes of two registers into one. It ends with sum 4m + l of the first
     // step's input in lane 4l + m, so that input is taken in transposed order.

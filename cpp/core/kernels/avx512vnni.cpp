@@ -34,10 +34,10 @@ struct Avx512VnniIsa : Avx512Common {
     };
 
     static constexpr std::size_t kLongBlocks = 4;
-    static constexpr std::size_t kPanelQueries = 4;
-    static constexpr std::size_t kPanelBlocks = 4;
+    static constexpr std::size_t kSharedQueries = 4;
+    static constexpr std::size_t kSharedBlocks = 4;
     template <std::size_t Queries, std::size_t Blocks>
-    static void score_panel(const ScanQuery* queries, const std::uint8_t* blocks, Scores* scores) {
+    static void score_shared(const ScanQuery* queries, const std::uint8_t* blocks, Scores* scores) {
         __m512i sums_i32x16[Queries * Blocks];
         repeat<Queries * Blocks>(
             [&](auto i) { sums_i32x16[i] = splat(-queries[i / Blocks].correction); });

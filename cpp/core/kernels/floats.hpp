@@ -53,7 +53,7 @@ template <InstructionSet Isa>
 void dot_rows_f32(const double* const* queries, std::size_t count, const float* matrix,
                   std::size_t rows, std::size_t dim, double* const* out) {
     constexpr std::size_t kQueries =
-        Isa::kLaneSums < kPanelQueries ? Isa::kLaneSums : kPanelQueries;
+        Isa::kLaneSums < kSharedQueries ? Isa::kLaneSums : kSharedQueries;
     std::size_t q = 0;
     if (dim % kLanes != 0) {
         for (; q < count; ++q) {

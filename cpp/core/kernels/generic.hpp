@@ -6,6 +6,7 @@
 #include "kernels/distances.hpp"
 #include "kernels/floats.hpp"
 #include "kernels/kernels.hpp"
+#include "kernels/panels.hpp"
 #include "kernels/rows.hpp"
 #include "kernels/scan.hpp"
 #include "kernels/stages.hpp"
@@ -18,7 +19,7 @@ constexpr Kernels make_kernels(std::string_view name) {
     return {.name = name,
             .score_u8i8 = score_u8i8<Isa>,
             .scan_u8i8 = scan_u8i8<Isa>,
-            .scan_panel_u8i8 = scan_panel_u8i8<Isa>,
+            .scan_shared_u8i8 = scan_shared_u8i8<Isa>,
             .scan_list_u8i8 = scan_list_u8i8<Isa>,
             .skip_cells_u8i8 = skip_cells_u8i8<Isa>,
             .sift_i32 = sift_i32<Isa>,
@@ -33,6 +34,10 @@ constexpr Kernels make_kernels(std::string_view name) {
             .distance_f32 = distance_f32,
             .score_rows_f32 = score_rows_f32<Isa>,
             .distance_rows_f32 = distance_rows_f32<Isa>,
+            .pack_panel_f32 = pack_panel_f32<Isa>,
+            .score_panel_f32 = score_panel_f32<Isa>,
+            .rank_panel_f32 = rank_panel_f32<Isa>,
+            .select_f32 = select_f32<Isa>,
             .crc32c = crc32c};
 }
 

@@ -47,14 +47,14 @@ concept ScansBlocks =
 
 // Several queries over several blocks at once, all of the same length: scores[q * Blocks + b] of
 // query q and block b. The shapes are those whose sums fit the registers: `kLongBlocks` blocks for
-// one query, `kPanelBlocks` for `kPanelQueries` (1: no panel is faster than one query at a time).
+// one query, `kSharedBlocks` for `kSharedQueries` (1: they share nothing).
 template <class Isa>
-concept ScansPanels =
+concept ScansShared =
     requires(const ScanQuery* queries, const std::uint8_t* blocks, typename Isa::Scores* scores) {
         { Isa::kLongBlocks } -> std::convertible_to<std::size_t>;
-        { Isa::kPanelQueries } -> std::convertible_to<std::size_t>;
-        { Isa::kPanelBlocks } -> std::convertible_to<std::size_t>;
-        { Isa::template score_panel<1, 1>(queries, blocks, scores) } -> std::same_as<void>;
+        { Isa::kSharedQueries } -> std::convertible_to<std::size_t>;
+        { Isa::kSharedBlocks } -> std::convertible_to<std::size_t>;
+        { Isa::template score_shared<1, 1>(queries, blocks, scores) } -> std::same_as<void>;
     };
 
 // A stage's query in registers: the product with one row, the bounds of four candidates.
@@ -86,6 +86,7 @@ concept SumsInLanes =
     };
 
 // `FloatLanes` are the same 16 lanes in float32; `kFloatSums` of them (16 or 4) are folded at once.
+// Tiles of a panel are `kPanelLanes` wide and hold `kPanelSums` sums.
 template <class Isa>
 concept SumsFloats = requires(typename Isa::FloatLanes lanes, const typename Isa::FloatLanes* sums,
                               const float* values, float cut, float* folded) {
@@ -96,17 +97,23 @@ concept SumsFloats = requires(typename Isa::FloatLanes lanes, const typename Isa
     { Isa::subtract_floats(lanes, lanes) } -> std::same_as<typename Isa::FloatLanes>;
     { Isa::multiply_floats(lanes, lanes) } -> std::same_as<typename Isa::FloatLanes>;
     { Isa::fold_floats(sums, folded) } -> std::same_as<void>;
-    { Isa::store_floats(folded, lanes) } -> std::same_as<void>;
-    { Isa::splat_floats(cut) } -> std::same_as<typename Isa::FloatLanes>;
     // A bit per lane below the cut; the maximum of the first and those lanes of the second.
     { Isa::floats_below(lanes, cut) } -> std::same_as<std::uint32_t>;
     { Isa::maximum_floats_below(lanes, lanes, cut) } -> std::same_as<typename Isa::FloatLanes>;
+    { Isa::kPanelLanes } -> std::convertible_to<std::size_t>;
+    { Isa::kPanelSums } -> std::convertible_to<std::size_t>;
+    { Isa::splat_floats(float{}) } -> std::same_as<typename Isa::FloatLanes>;
+    { Isa::store_floats(folded, lanes) } -> std::same_as<void>;
+    // A bit per lane of the first that is at least that of the second.
+    { Isa::not_below(lanes, lanes) } -> std::same_as<std::uint32_t>;
+    // 16 values of 16 rows.
+    { Isa::transpose_floats(values, std::size_t{}, folded, std::size_t{}) } -> std::same_as<void>;
 };
 
 template <class Isa>
 concept InstructionSet =
     ScoresBlocks<Isa> && ScansBlocks<typename Isa::template FixedQuery<1>, Isa> &&
-    ScansBlocks<typename Isa::template FixedQuery<kBurstGroups>, Isa> && ScansPanels<Isa> &&
+    ScansBlocks<typename Isa::template FixedQuery<kBurstGroups>, Isa> && ScansShared<Isa> &&
     ScansRows<typename Isa::StageQuery> && SumsInLanes<Isa> && SumsFloats<Isa>;
 
 }  // namespace

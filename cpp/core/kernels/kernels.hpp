@@ -56,8 +56,37 @@ struct ScanQuery {
     std::int32_t code_sum;
 };
 
-// Queries that a search gives to scan_panel_u8i8 at a time.
-inline constexpr std::size_t kPanelQueries = 4;
+// Queries that a search gives to scan_shared_u8i8 at a time.
+inline constexpr std::size_t kSharedQueries = 4;
+
+// Rows of a panel (panels.hpp), transposed. A score is scale * (row . query) + offset.
+inline constexpr std::size_t kPanelRows = 32;
+inline constexpr std::size_t kPanelQueries = 12;
+inline constexpr std::size_t kFewQueries = 4;  // of a group that is not whole
+struct PanelRows {
+    const float* values;  // kPanelRows of each dimension
+    std::size_t dim;
+    const float* scales;  // one for each row
+    const float* offsets;
+};
+
+// The best scores so far of queries and of the rows of a panel, in 16 lanes each: the best, the
+// second and the third scores of the lanes, the places of the best and of the second.
+inline constexpr std::size_t kRanked = 3;
+inline constexpr std::size_t kPlaced = 2;
+struct PanelRanks {
+    bool second;  // whether the place of the second best is wanted
+    std::size_t entries;  // rows of the panel that are not padding
+    std::size_t blocks;   // of 16 rows that hold one
+    std::uint32_t first_block;  // the place that a query notes for the first block
+    std::uint32_t first_query;  // the place that a row notes for the first query
+    const float* query_scales;  // scores are scaled once more, and offset
+    const float* query_offsets;
+    float* of_queries;
+    std::uint32_t* query_places;
+    float* of_rows;  // null where only queries are ranked
+    std::uint32_t* row_places;
+};
 
 struct Kernels {
     std::string_view name;
@@ -78,7 +107,7 @@ struct Kernels {
     // The same for `count` queries of one length, which share the loads of the codes where the
     // registers have room for that: the candidates of query i go to outs[i], their number to
     // counts[i].
-    void (*scan_panel_u8i8)(const std::uint8_t* blocks, std::size_t entries,
+    void (*scan_shared_u8i8)(const std::uint8_t* blocks, std::size_t entries,
                             const ScanQuery* queries, std::size_t count, const std::int32_t* cuts,
                             std::uint32_t position, const std::uint8_t* nearby,
                             Candidate* const* outs, std::size_t* counts);
@@ -154,6 +183,23 @@ struct Kernels {
     void (*distance_rows_f32)(const float* rows, std::size_t entries, std::size_t dim,
                               const float* queries, std::size_t count, float* scores,
                               std::size_t stride);
+
+    // Transposes `entries` rows, at most kPanelRows, and sums their squares; the others are zeros.
+    void (*pack_panel_f32)(const float* rows, std::size_t entries, std::size_t dim, float* panel,
+                           float* squares);
+
+    // scores[query * stride + row] of a panel, for `count` queries in groups: whole groups of
+    // kFewQueries are read and written. A sum runs over the dimensions in order.
+    void (*score_panel_f32)(const PanelRows& rows, const float* queries, std::size_t count,
+                            float* scores, std::size_t stride);
+
+    // Ranks these scores, among those of each query and among those of each row.
+    void (*rank_panel_f32)(const PanelRanks& ranks, float* scores, std::size_t count,
+                           std::size_t stride);
+
+    // The places of the scores from `least` up; returns their number. Whole blocks are read.
+    std::size_t (*select_f32)(const float* scores, std::size_t count, float least,
+                              std::uint32_t* places);
 
     // CRC-32C of `count` bytes, continued from that of the bytes before them (0: there are none).
     std::uint32_t (*crc32c)(std::uint32_t crc, const std::byte* data, std::size_t count);

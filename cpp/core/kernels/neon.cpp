@@ -97,10 +97,10 @@ struct NeonIsa : PortableCoding, PortableFloats {
     };
 
     static constexpr std::size_t kLongBlocks = 1;
-    static constexpr std::size_t kPanelQueries = 4;
-    static constexpr std::size_t kPanelBlocks = 1;
+    static constexpr std::size_t kSharedQueries = 4;
+    static constexpr std::size_t kSharedBlocks = 1;
     template <std::size_t Queries, std::size_t Blocks>
-    static void score_panel(const ScanQuery* queries, const std::uint8_t* blocks, Scores* scores) {
+    static void score_shared(const ScanQuery* queries, const std::uint8_t* blocks, Scores* scores) {
         const std::size_t groups = queries[0].groups;
         repeat<Queries * Blocks>([&](auto i) { scores[i] = start(queries[i / Blocks]); });
         for (std::size_t group = 0; group < groups; ++group) {

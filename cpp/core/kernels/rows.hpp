@@ -137,14 +137,6 @@ struct PortableFloats {
         std::memcpy(lanes.f32x16, values, sizeof lanes.f32x16);
         return lanes;
     }
-    static void store_floats(float* out, const FloatLanes& lanes) {
-        std::memcpy(out, lanes.f32x16, sizeof lanes.f32x16);
-    }
-    static FloatLanes splat_floats(float value) {
-        FloatLanes lanes;
-        for (std::size_t l = 0; l < kLanes; ++l) lanes.f32x16[l] = value;
-        return lanes;
-    }
     static std::uint32_t floats_below(const FloatLanes& lanes, float cut) {
         std::uint32_t mask = 0;
         for (std::size_t l = 0; l < kLanes; ++l) mask |= (lanes.f32x16[l] < cut ? 1u : 0u) << l;
@@ -168,6 +160,31 @@ struct PortableFloats {
     static FloatLanes multiply_floats(FloatLanes a, const FloatLanes& b) {
         for (std::size_t l = 0; l < kLanes; ++l) a.f32x16[l] *= b.f32x16[l];
         return a;
+    }
+    static constexpr std::size_t kPanelLanes = 1;
+    static constexpr std::size_t kPanelSums = 2;
+    static FloatLanes splat_floats(float value) {
+        FloatLanes lanes;
+        for (std::size_t l = 0; l < kLanes; ++l) lanes.f32x16[l] = value;
+        return lanes;
+    }
+    static void store_floats(float* out, const FloatLanes& lanes) {
+        std::memcpy(out, lanes.f32x16, sizeof lanes.f32x16);
+    }
+    static std::uint32_t not_below(const FloatLanes& a, const FloatLanes& b) {
+        std::uint32_t mask = 0;
+        for (std::size_t l = 0; l < kLanes; ++l) {
+            mask |= (a.f32x16[l] >= b.f32x16[l] ? 1u : 0u) << l;
+        }
+        return mask;
+    }
+    static void transpose_floats(const float* from, std::size_t from_stride, float* to,
+                                 std::size_t to_stride) {
+        for (std::size_t j = 0; j < kLanes; ++j) {
+            for (std::size_t r = 0; r < kLanes; ++r) {
+                to[j * to_stride + r] = from[r * from_stride + j];
+            }
+        }
     }
     static void fold_floats(const FloatLanes* sums, float* folded) {
         for (std::size_t i = 0; i < kFloatSums; ++i) {

@@ -52,10 +52,10 @@ struct ScalarIsa : PortableCoding, PortableFloats {
     }
 
     static constexpr std::size_t kLongBlocks = 1;
-    static constexpr std::size_t kPanelQueries = 1;
-    static constexpr std::size_t kPanelBlocks = 1;
+    static constexpr std::size_t kSharedQueries = 1;
+    static constexpr std::size_t kSharedBlocks = 1;
     template <std::size_t Queries, std::size_t Blocks>
-    static void score_panel(const ScanQuery* queries, const std::uint8_t* blocks, Scores* scores) {
+    static void score_shared(const ScanQuery* queries, const std::uint8_t* blocks, Scores* scores) {
         static_assert(Queries == 1 && Blocks == 1);
         const ScanQuery& query = *queries;
         Scores sums = splat(-query.correction);
@@ -74,7 +74,7 @@ struct ScalarIsa : PortableCoding, PortableFloats {
         explicit FixedQuery(const ScanQuery& q) : query(q) {}
         Scores score(const std::uint8_t* block) const {
             Scores scores;
-            score_panel<1, 1>(&query, block, &scores);
+            score_shared<1, 1>(&query, block, &scores);
             return scores;
         }
         const ScanQuery& query;

@@ -36,7 +36,7 @@ struct LongQuery {
     explicit LongQuery(const ScanQuery& q) : query(q) {}
     template <class Blocks>
     void score(const std::uint8_t* blocks, Blocks count, typename Isa::Scores* out) const {
-        Isa::template score_panel<1, count>(&query, blocks, out);
+        Isa::template score_shared<1, count>(&query, blocks, out);
     }
     typename Isa::Scores score(const std::uint8_t* block) const {
         typename Isa::Scores scores[1];
@@ -128,29 +128,29 @@ std::size_t scan_u8i8(const std::uint8_t* blocks, std::size_t entries, const Sca
 
 // Queries of one length that share the loads of every block.
 template <InstructionSet Isa, std::size_t Queries>
-struct Panel {
+struct SharedScan {
     template <class Blocks>
     void score(const std::uint8_t* blocks, Blocks count, typename Isa::Scores* out) const {
-        Isa::template score_panel<Queries, count>(queries, blocks, out);
+        Isa::template score_shared<Queries, count>(queries, blocks, out);
     }
     const ScanQuery* queries;
 };
 
 template <InstructionSet Isa>
-void scan_panel_u8i8(const std::uint8_t* blocks, std::size_t entries, const ScanQuery* queries,
-                     std::size_t count, const std::int32_t* cuts, std::uint32_t position,
-                     const std::uint8_t* nearby, Candidate* const* outs, std::size_t* counts) {
-    constexpr std::size_t kQueries = Isa::kPanelQueries;
+void scan_shared_u8i8(const std::uint8_t* blocks, std::size_t entries, const ScanQuery* queries,
+                      std::size_t count, const std::int32_t* cuts, std::uint32_t position,
+                      const std::uint8_t* nearby, Candidate* const* outs, std::size_t* counts) {
+    constexpr std::size_t kQueries = Isa::kSharedQueries;
     std::size_t first = 0;
     if constexpr (kQueries > 1) {
         for (; first + kQueries <= count; first += kQueries) {
-            const Panel<Isa, kQueries> panel{queries + first};
-            const BlockScores<Isa, Panel<Isa, kQueries>> scorer{
-                panel, blocks, queries[first].groups * kGroupSlots};
+            const SharedScan<Isa, kQueries> shared{queries + first};
+            const BlockScores<Isa, SharedScan<Isa, kQueries>> scorer{
+                shared, blocks, queries[first].groups * kGroupSlots};
             Found found[kQueries];
             repeat<kQueries>([&](auto q) { found[q] = {cuts[first + q], outs[first + q]}; });
-            keep_above<Isa, false, kQueries, Isa::kPanelBlocks>(scorer, entries, position, found,
-                                                                nullptr);
+            keep_above<Isa, false, kQueries, Isa::kSharedBlocks>(scorer, entries, position, found,
+                                                                 nullptr);
             repeat<kQueries>([&](auto q) {
                 counts[first + q] = static_cast<std::size_t>(found[q].out - outs[first + q]);
                 prefetch_rows(nearby, position, outs[first + q], counts[first + q]);

@@ -97,9 +97,9 @@ class Cascade {
                 const float* rows, std::span<Answer> answers) {
         if (queries_.size() < answers.size()) queries_.resize(answers.size());
         const std::span queries(queries_.data(), answers.size());
-        for (std::size_t first = 0; first < queries.size(); first += kPanelQueries) {
-            PreparedQuery* together[kPanelQueries];
-            const std::size_t count = std::min(kPanelQueries, queries.size() - first);
+        for (std::size_t first = 0; first < queries.size(); first += kSharedQueries) {
+            PreparedQuery* together[kSharedQueries];
+            const std::size_t count = std::min(kSharedQueries, queries.size() - first);
             for (std::size_t i = 0; i < count; ++i) {
                 together[i] = queries[first + i].begin(store, kernels, request,
                                                        rows + (first + i) * store.dim(),
@@ -169,10 +169,10 @@ class Cascade {
 
     // Scans a tile for the first of the queries, or for several at once; returns how many.
     std::size_t scan_tile(const Tile& tile, std::span<CascadeQuery> queries, std::size_t used) {
-        PreparedQuery* sharing[kPanelQueries];
-        Candidate* outs[kPanelQueries];
+        PreparedQuery* sharing[kSharedQueries];
+        Candidate* outs[kSharedQueries];
         std::size_t together = 0;
-        for (; together < std::min(kPanelQueries, queries.size()); ++together) {
+        for (; together < std::min(kSharedQueries, queries.size()); ++together) {
             sharing[together] = queries[together].shares_tiles();
             if (sharing[together] == nullptr) break;
         }
@@ -201,7 +201,7 @@ class Cascade {
     std::vector<CascadeQuery> queries_;
     Buffer<Candidate> log_;
     std::vector<Logged> logged_;
-    std::size_t counts_[kPanelQueries];  // candidates of the queries that scanned a tile last
+    std::size_t counts_[kSharedQueries];  // candidates of the queries that scanned a tile last
 };
 
 }  // namespace

@@ -45,8 +45,8 @@ class PreparedQuery {
         exact_.prepare(kernels, encoding().metric, row, store.dim());
     }
     static void prepare_views(std::span<PreparedQuery* const> queries) {
-        const ExactQuery* exact[kPanelQueries];
-        QueryView* views[kPanelQueries];
+        const ExactQuery* exact[kSharedQueries];
+        QueryView* views[kSharedQueries];
         for (std::size_t i = 0; i < queries.size(); ++i) {
             exact[i] = &queries[i]->exact_;
             views[i] = &queries[i]->view_;

@@ -48,8 +48,8 @@ std::size_t TileScan::scan_all(PreparedQuery& query, const Tile& tile, Candidate
 
 void scan_together(std::span<PreparedQuery* const> queries, const Tile& tile,
                    std::span<Candidate* const> outs, std::span<std::size_t> counts) {
-    ScanQuery codes[kPanelQueries];
-    std::int32_t cuts[kPanelQueries];
+    ScanQuery codes[kSharedQueries];
+    std::int32_t cuts[kSharedQueries];
     for (std::size_t i = 0; i < queries.size(); ++i) {
         codes[i] = queries[i]->codes().scan();
         cuts[i] = queries[i]->cut(tile.norms);
@@ -57,9 +57,9 @@ void scan_together(std::span<PreparedQuery* const> queries, const Tile& tile,
     PreparedQuery& first = *queries[0];
     const std::uint8_t* major_codes = codes_of(first, tile);
     first.store().require_major_codes(major_codes, tile.entries);
-    first.kernels().scan_panel_u8i8(major_codes, tile.entries, codes, queries.size(), cuts,
-                                    tile.position, stage_rows_of(first, tile), outs.data(),
-                                    counts.data());
+    first.kernels().scan_shared_u8i8(major_codes, tile.entries, codes, queries.size(), cuts,
+                                     tile.position, stage_rows_of(first, tile), outs.data(),
+                                     counts.data());
     for (std::size_t i = 0; i < queries.size(); ++i) {
         queries[i]->stats().scanned += tile.entries;
         if (counts[i] < tile.entries) queries[i]->skip_scores(cuts[i], tile.norms);

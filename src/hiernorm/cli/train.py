@@ -123,21 +123,26 @@ CURVES = "curves.png"
 @click.option(
     "--head-epochs",
     type=click.IntRange(min=0),
-    help="Train the last layer alone for this many epochs first [0].",
+    help="Train the last layers alone for this many epochs first [0].",
+)
+@click.option(
+    "--head-layers",
+    type=click.IntRange(1, 3),
+    help="Number of last layers that --head-epochs trains [1].",
 )
 @click.option(
     "--head-views",
     type=click.IntRange(1, 8),
-    help="Variants of each patch in the training of the last layer [4].",
+    help="Variants of each patch in the training of the last layers [4].",
 )
 @click.option(
     "--head-patches",
     type=click.IntRange(min=2),
-    help="Maximum patches in the training of the last layer; 100,000 take 1.6 GB per variant "
-    "[100000].",
+    help="Maximum patches in the training of the last layers; 100,000 take 1.6 GB per variant, or "
+    "3.3 GB with --head-layers 3 [100000].",
 )
 @click.option(
-    "--head-learning-rate", type=float, help="Learning rate of the last layer alone [1e-3]."
+    "--head-learning-rate", type=float, help="Learning rate of the last layers alone [1e-3]."
 )
 @click.option("--seed", type=int, help="Seed of everything random [0].")
 @click.option("--threads", type=click.IntRange(min=1), help="Number of threads [all processors].")
@@ -206,7 +211,7 @@ def train(
             raise click.UsageError(f"{state} exists: --resume that run, or choose another --out")
         settings = modules["settings"].TrainingSettings(data=data, **given)
         sets = modules["batches"].load_sets(settings)
-        with progress_bar("last layer", "steps") as report:
+        with progress_bar("last layers", "steps") as report:
             run = modules["run"].TrainingRun.start(settings, sets[0], report, device=device)
     out.mkdir(parents=True, exist_ok=True)
     modules["memory"].keep_freed_memory()

@@ -49,6 +49,8 @@ class ShardedDatabase(ShardedChanges):
     [[20, 30]]
     """
 
+    _opened_with: Mapping[str, Any]
+
     @classmethod
     def create(
         cls,
@@ -125,17 +127,22 @@ class ShardedDatabase(ShardedChanges):
             If there is no database, or its manifest is damaged. Damage of a shard is reported by
             the first query.
         """
-        return cls(
-            Location(path),
-            connect(address),
-            local=local,
-            threads=threads,
-            in_flight=in_flight,
-            deadline=deadline,
-            change_deadline=change_deadline,
-            lock_timeout=lock_timeout,
-            actor_options=actor_options or {},
-        )
+        options: dict[str, Any] = {
+            "local": local,
+            "threads": threads,
+            "in_flight": in_flight,
+            "deadline": deadline,
+            "change_deadline": change_deadline,
+            "lock_timeout": lock_timeout,
+            "actor_options": actor_options or {},
+        }
+        opened = cls(Location(path), connect(address), **options)
+        opened._opened_with = {"address": address, **options}
+        return opened
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A pickled database is its path: another process opens the newest generation."""
+        return _open, (type(self), self.path, self._opened_with)
 
     def search(
         self,
@@ -271,3 +278,8 @@ class ShardedDatabase(ShardedChanges):
     def _until(self, deadline: float | None) -> tuple[float, float]:
         seconds = self._deadline if deadline is None else as_seconds("deadline", deadline)
         return time.monotonic() + seconds, seconds
+
+
+def _open(kind: type[ShardedDatabase], path: str, options: Mapping[str, Any]) -> ShardedDatabase:
+    """What a pickled database becomes."""
+    return kind.open(path, **options)

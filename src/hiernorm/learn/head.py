@@ -1,4 +1,4 @@
-"""Train the last layer alone, on activations that are computed once: minutes instead of hours."""
+"""Train the last layers alone, on activations that are computed once: minutes instead of hours."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from hiernorm.learn.batches import PatchSet, augment_all
 from hiernorm.learn.devices import device_of
-from hiernorm.learn.network import HNHardNet, PatchNetwork
+from hiernorm.learn.network import PatchNetwork
 from hiernorm.learn.objective import Objective
 from hiernorm.learn.settings import TrainingSettings
 from hiernorm.progress import ProgressCallback
@@ -23,12 +23,40 @@ CHUNK = 256
 class _CachedActivations:
     """One variant of the training patches, by one symmetry of the square.
 
-    Activations before the last layer, float16 ``(n, 8192)``, and the teacher's descriptors. They
-    stay in the memory of the processor: they are too many for that of another device.
+    Activations before the layers that are trained, float16 ``(n, channels, height, width)``, and
+    the teacher's descriptors. They stay in the memory of the processor: they are too many for that
+    of another device.
     """
 
     activations: Tensor
     taught: Tensor | None
+
+
+class HeadActivations:
+    """Activations before the head, kept for runs that differ only in the head or in the loss.
+
+    A rotation changes the last layer alone, so variants of one network share them.
+    """
+
+    def __init__(self) -> None:
+        self._variants: dict[tuple[object, ...], _CachedActivations] = {}
+
+    def get(
+        self,
+        network: PatchNetwork,
+        train_set: PatchSet,
+        settings: TrainingSettings,
+        objective: Objective,
+        number: int,
+    ) -> _CachedActivations:
+        """Return the activations of variant ``number``, computed when first asked for."""
+        taught = settings.teacher if settings.distill_weight else ()
+        key = (number, settings.data, settings.init, taught, settings.augment, settings.shift)
+        key += (settings.head_layers, settings.head_patches, settings.validation, settings.seed)
+        if not settings.init or key not in self._variants:  # random weights differ from run to run
+            found = _compute_activations(network, train_set, settings, objective, number)
+            self._variants[key] = found
+        return self._variants[key]
 
 
 def train_head(
@@ -36,12 +64,15 @@ def train_head(
     train_set: PatchSet,
     settings: TrainingSettings,
     progress: ProgressCallback | None = None,
+    activations: HeadActivations | None = None,
 ) -> None:
-    """Train the last convolution of the network, in place; the rest keeps its weights.
+    """Train the last ``head_layers`` convolutions, in place; the rest keeps its weights.
 
-    The last layer has four fifths of the weights and nearly none of the arithmetic, so it can see
-    far more batches than the whole network could. Augmentation is limited to ``head_views``
-    variants of every patch, since activations are computed once.
+    The last layer has four fifths of the weights and nearly none of the arithmetic; the last two
+    have nine tenths of the weights and a quarter of the arithmetic. So they can see far more
+    batches than the whole network could. Augmentation is limited to ``head_views`` variants of
+    every patch, since activations are computed once. The statistics of batch normalisation stay
+    as they are.
 
     Parameters
     ----------
@@ -52,9 +83,9 @@ def train_head(
     progress
         Called after each step, and after each variant whose activations are computed. A variant
         counts as much as the steps that use it.
+    activations
+        Activations of earlier runs from the same weights, which need not be computed again.
     """
-    if not isinstance(network, HNHardNet):
-        raise ValueError(f"head_epochs is for HardNet, got {network.title}")
     device = device_of(network)
     objective = Objective(settings, device)
     network.eval()
@@ -62,13 +93,15 @@ def train_head(
     steps = train_set.steps(settings.batch, settings.sampling)
     total = settings.head_epochs * settings.head_views * steps
     views = []
+    kept = activations or HeadActivations()
     for i in range(settings.head_views):
-        views.append(_compute_activations(network, train_set, settings, objective, i))
+        views.append(kept.get(network, train_set, settings, objective, i))
         if progress:
             progress((i + 1) * settings.head_epochs * steps, 2 * total)
-    dropout, convolution = network.features[-3], network.features[-2]
-    optimizer = torch.optim.Adam(convolution.parameters(), lr=settings.head_learning_rate)
-    dropout.train()
+    head = network.split(settings.head_layers)[1]
+    optimizer = torch.optim.Adam(head.parameters(), lr=settings.head_learning_rate)
+    for module in head:
+        module.train(isinstance(module, nn.Dropout))
     for done in range(total):
         epoch, step = divmod(done, steps)
         torch.manual_seed(int(np.random.SeedSequence([settings.seed, done]).generate_state(1)[0]))
@@ -77,8 +110,9 @@ def train_head(
         view = views[epoch % len(views)]
         rows = train_set.draw_rows(settings, epoch, step)
         pair = torch.from_numpy(np.concatenate(rows[: settings.patches_per_row]))
-        activations = view.activations[pair].to(device)
-        descriptors = _describe(network, activations).chunk(settings.patches_per_row)
+        before = view.activations[pair].to(device)
+        features = head(before.float().to(memory_format=torch.channels_last)).flatten(1)
+        descriptors = network.normalization(features).chunk(settings.patches_per_row)
         points = torch.from_numpy(train_set.points[rows[0]]).to(device)
         taught = (
             None
@@ -94,29 +128,23 @@ def train_head(
     network.eval()
 
 
-def _describe(network: HNHardNet, activations: Tensor) -> Tensor:
-    """Run the last layer and the normalisation."""
-    shaped = activations.float().reshape(len(activations), -1, 8, 8)
-    descriptors: Tensor = network.normalization(network.features[-3:](shaped).flatten(1))
-    return descriptors
-
-
 @torch.no_grad()
 def _compute_activations(
-    network: HNHardNet,
+    network: PatchNetwork,
     train_set: PatchSet,
     settings: TrainingSettings,
     objective: Objective,
     number: int,
 ) -> _CachedActivations:
     """Compute activations of all patches, under one of the eight symmetries of a square."""
-    body = nn.Sequential(network.input, network.features[:-3])
+    body = network.split(settings.head_layers)[0]
     activations, taught = [], []
     rng = np.random.default_rng([settings.seed, 2**31, number])
     for chunk in torch.split(train_set.tensors()[:, 0], CHUNK):
         changed = augment_all(chunk.numpy(), settings, number, rng)
         ready = torch.from_numpy(changed)[:, None].to(device_of(network), torch.float32) / 255
-        activations.append(body(ready).flatten(1).half().cpu())
+        prepared = network.input(ready).to(memory_format=torch.channels_last)
+        activations.append(body(prepared).half().cpu())
         if objective.teachers:
             taught.append(objective.teach(ready).cpu())
     return _CachedActivations(torch.cat(activations), torch.cat(taught) if taught else None)

@@ -102,6 +102,15 @@ class PatchNetwork(nn.Module):
         """Multiply the features by ``rotation (128, 128)``, by changing the last layer."""
         raise NotImplementedError
 
+    def split(self, layers: int) -> tuple[nn.Sequential, nn.Sequential]:
+        """Return the modules before the last ``layers`` convolutions, and those from there on.
+
+        The first take prepared patches, the second return the features before normalisation.
+        """
+        raise ValueError(
+            f"the last layers alone are trained of HardNet and TFeat, not {self.title}"
+        )
+
     def complete_weights(self, weights: dict[str, Tensor]) -> dict[str, Tensor]:
         """Add weights that the files of other authors lack."""
         return weights
@@ -154,6 +163,12 @@ class HNHardNet(PatchNetwork, HardNet):
     def turn(self, rotation: Float64Array) -> None:
         """Multiply the features by ``rotation (128, 128)``, by changing the last layer."""
         fold_rotation(self.features[-2], self.features[-1], rotation)
+
+    def split(self, layers: int) -> tuple[nn.Sequential, nn.Sequential]:
+        """Return the modules before the last ``layers`` convolutions, and those from there on."""
+        # Groups of three: convolution, normalisation, ReLU; dropout before the last instead.
+        first = len(self.features) - 3 * layers
+        return self.features[:first], self.features[first:]
 
 
 class HNHyNet(PatchNetwork, HyNet):
@@ -231,6 +246,12 @@ class HNTFeat(PatchNetwork):
         """Multiply the features by ``rotation (128, 128)``, by changing the last layer."""
         turned = torch.from_numpy(rotation) @ self.head.weight[:, :, 0, 0].double()
         self.head.weight.copy_(turned.float()[:, :, None, None])
+
+    def split(self, layers: int) -> tuple[nn.Sequential, nn.Sequential]:
+        """Return the modules before the last ``layers`` convolutions, and those from there on."""
+        modules = nn.Sequential(*self.features, *self.classifier, self.head)
+        first = (len(modules) - 1, len(self.features), 3)[layers - 1]
+        return modules[:first], modules[first:]
 
     def complete_weights(self, weights: dict[str, Tensor]) -> dict[str, Tensor]:
         """Add the identity as last layer to weights of other authors, which lack it."""

@@ -14,7 +14,7 @@ from hiernorm._deprecation import renamed_names
 from hiernorm.learn.batches import PatchSet
 from hiernorm.learn.checkpoint import load_state, mean_weights, save_state, set_weights
 from hiernorm.learn.devices import device_of, find_device
-from hiernorm.learn.head import train_head
+from hiernorm.learn.head import HeadActivations, train_head
 from hiernorm.learn.network import PatchNetwork, make_network
 from hiernorm.learn.rotate import rotate_network
 from hiernorm.learn.settings import TrainingSettings
@@ -60,11 +60,12 @@ class TrainingRun:
         progress: ProgressCallback | None = None,
         *,
         device: str = "cpu",
+        activations: HeadActivations | None = None,
     ) -> TrainingRun:
         """Start a run: load or draw weights, rotate them and train the head if asked to.
 
-        The training of the head calls ``progress``. Every device starts from the same weights; see
-        :func:`hiernorm.learn.devices.find_device` for their names.
+        The training of the head calls ``progress`` and uses ``activations``. Every device starts
+        from the same weights; see :func:`hiernorm.learn.devices.find_device` for their names.
         """
         place = find_device(device)
         torch.manual_seed(settings.seed)
@@ -78,7 +79,7 @@ class TrainingRun:
             rotate_network(network, sample.tensors(), sample.points, settings.rotate)
         network.to(place)
         if settings.head_epochs:
-            train_head(network, train_set, settings, progress)
+            train_head(network, train_set, settings, progress, activations)
         return cls(settings, network, _make_optimizer(settings, network))
 
     @classmethod

@@ -72,10 +72,10 @@ class TrainingSettings:
     freeze_statistics
         Keep the batch-normalisation statistics of ``init``. A rotation needs this: its scales are
         stored in them.
-    head_epochs, head_views, head_patches, head_learning_rate
-        Training of the last layer alone before the whole network: epochs over each variant,
-        variants of every patch, maximum patches (as many of each scene), and learning rate, which
-        falls to zero.
+    head_epochs, head_layers, head_views, head_patches, head_learning_rate
+        Training of the last layers alone before the whole network: epochs over each variant,
+        number of convolutions (1 to 3), variants of every patch, maximum patches (as many of each
+        scene), and learning rate, which falls to zero.
     seed
         Seed of everything random.
     """
@@ -108,6 +108,7 @@ class TrainingSettings:
     distill_weight: float = 0.0
     freeze_statistics: bool = False
     head_epochs: int = 0
+    head_layers: int = 1
     head_views: int = 4
     head_patches: int = 100_000
     head_learning_rate: float = 1e-3
@@ -144,6 +145,8 @@ class TrainingSettings:
             raise ValueError("places_per_batch is for sampling 'points'")
         if self.places_per_batch < 0:
             raise ValueError(f"places_per_batch must be 0 or more, got {self.places_per_batch}")
+        if not 1 <= self.head_layers <= 3:
+            raise ValueError(f"head_layers must be 1, 2 or 3, got {self.head_layers}")
         if self.distill_weight and not self.teacher:
             raise ValueError("distill_weight needs a teacher")
         if self.norm == "l2" and (self.rotate != "none" or self.major_weight or self.spread_weight):

@@ -172,6 +172,14 @@ class ColmapDatabase:
         with self._errors():
             return {int(row[0]) for row in self.connection.execute("SELECT pair_id FROM matches")}
 
+    def verified_pairs(self) -> set[int]:
+        """Ids of the pairs that have matches which passed COLMAP's geometric verification."""
+        with self._errors():
+            found = self.connection.execute(
+                "SELECT pair_id FROM two_view_geometries WHERE rows > 0"
+            )
+            return {int(row[0]) for row in found}
+
     def matches(self, pair: Pair) -> UInt32Array | None:
         """The stored matches ``(m, 2)`` of a pair; None if the pair was not matched."""
         with self._errors():

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from hiernorm.adapters.colmap.database import ColmapDatabase, Pair
+from hiernorm.adapters.colmap.database import ColmapDatabase, Pair, pair_id
 from hiernorm.adapters.colmap.pairing import exhaustive_pairs, write_pairs
 from hiernorm.extras import import_extra
 
@@ -28,20 +28,20 @@ def verify_pairs(path: Path | str, pairs: Iterable[Pair] | None = None) -> int:
 
     Returns
     -------
-    The number of pairs with a verified geometry.
+    The number of these pairs that have verified matches.
     """
     pycolmap = import_pycolmap()
     with ColmapDatabase(path) as database:
         images = database.images()
-    wanted = exhaustive_pairs(images) if pairs is None else pairs
+    wanted = exhaustive_pairs(images) if pairs is None else list(pairs)
     with tempfile.TemporaryDirectory() as folder, quiet_colmap(pycolmap):
         file = Path(folder) / "pairs.txt"
         write_pairs(file, wanted, images)
         options = pycolmap.TwoViewGeometryOptions()
         options.ransac.random_seed = SEED
         pycolmap.verify_matches(str(path), str(file), options=options)
-        with pycolmap.Database.open(str(path)) as opened:
-            return int(opened.num_verified_image_pairs())
+    with ColmapDatabase(path) as database:
+        return len(database.verified_pairs() & {pair_id(pair) for pair in wanted})
 
 
 def map_database(
