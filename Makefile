@@ -24,10 +24,10 @@ SOURCES := pyproject.toml CMakeLists.txt \
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-STUDIES := reconstruction growth plain filters photos places text shards quality scale match synthetic \
+STUDIES := queries reconstruction growth plain filters photos places text shards quality scale match synthetic \
     descriptors public attention roofs
 .PHONY: help demo test test-core test-cpp test-long test-ray fuzz attack checks bench reproduce tables record \
-    $(STUDIES:%=study-%) sanitize emulate lint docs clean
+    $(STUDIES:%=study-%) sanitize emulate lint audit sbom constraints docs clean
 export PYTHON
 
 help: ## List the targets
@@ -64,6 +64,9 @@ bench: $(STAMPS)/package $(STAMPS)/extra-bench ## Measure against other librarie
 
 reproduce: $(STAMPS)/package $(STAMPS)/extra-reproduce ## The paper, re-run (ARGS=--smoke: minutes; ARGS=--list)
 	@$(BIN)/python -m experiments.reproduce $(ARGS)
+
+study-queries: $(STAMPS)/package $(STAMPS)/extra-bench ## What a query costs: alone, in groups, by threads
+	@$(BIN)/python -m experiments.queries $(ARGS)
 
 study-growth: $(STAMPS)/package $(STAMPS)/extra-reproduce ## Growth with N (ARGS="--features X.npy --queries Q.npy")
 	@$(BIN)/python -m experiments.growth $(ARGS)
@@ -135,6 +138,21 @@ lint: $(STAMPS)/extra-lint $(STAMPS)/extra-train ## Check style and types
 	@$(BIN)/ruff format --check
 	@$(BIN)/mypy src experiments
 
+audit: $(STAMPS)/extra-audit ## Look for known vulnerabilities of all packages in constraints.txt
+	@$(BIN)/pip-audit --requirement constraints.txt --no-deps --disable-pip
+
+# Of an environment that holds the wheel and what it needs, and nothing else.
+sbom: $(STAMPS)/package $(STAMPS)/extra-audit ## List what the wheel needs: .venv/wheel/*.cdx.json (CycloneDX)
+	$(call logged,installing the wheel alone,\
+	    rm -rf build/sbom && $(PYTHON) -m venv --without-pip build/sbom && \
+	    $(PIP) --python build/sbom/bin/python install -c constraints.txt $(VENV)/wheel/*.whl)
+	@wheel=$$(echo $(VENV)/wheel/*.whl) && $(BIN)/cyclonedx-py environment build/sbom/bin/python \
+	    --pyproject pyproject.toml --mc-type library --output-reproducible -o "$$wheel.cdx.json" && \
+	    echo "==> $$wheel.cdx.json"
+
+constraints: $(STAMPS)/extra-audit ## Take the newest versions of all packages into constraints.txt
+	$(call logged,resolving all packages,$(BIN)/python scripts/constraints.py)
+
 docs: $(STAMPS)/package $(STAMPS)/extra-docs ## Build the documentation into site/
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "==> site/index.html"
@@ -154,11 +172,12 @@ endef
 $(STAMPS)/venv:
 	@scripts/preflight.sh python compiler
 	$(call logged,creating $(VENV),\
-	    $(PYTHON) -m venv $(VENV) && $(PIP) install --upgrade pip && mkdir -p $(STAMPS))
+	    $(PYTHON) -m venv $(VENV) && $(PIP) install -c constraints.txt --upgrade pip && mkdir -p $(STAMPS))
 	@touch $@
 
 $(STAMPS)/build-tools: | $(STAMPS)/venv
-	$(call logged,installing the build tools,$(PIP) install cmake ninja nanobind scikit-build-core)
+	$(call logged,installing the build tools,\
+	    $(PIP) install -c constraints.txt cmake ninja nanobind scikit-build-core)
 	@touch $@
 
 # One wheel serves all extras, and building it with the tools of .venv, not with a fresh set each

@@ -46,10 +46,14 @@ struct NumPy {
     }
     template <class T>
     const nb::object& dtype() const {
-        if constexpr (std::is_same_v<T, bool>) return bool_;
-        else if constexpr (std::is_same_v<T, std::int64_t>) return int64;
-        else if constexpr (std::is_same_v<T, std::uint32_t>) return uint32;
-        else if constexpr (std::is_same_v<T, float>) return float32;
+        if constexpr (std::is_same_v<T, bool>)
+            return bool_;
+        else if constexpr (std::is_same_v<T, std::int64_t>)
+            return int64;
+        else if constexpr (std::is_same_v<T, std::uint32_t>)
+            return uint32;
+        else if constexpr (std::is_same_v<T, float>)
+            return float32;
         else {
             static_assert(std::is_same_v<T, double>);
             return float64;
@@ -59,7 +63,8 @@ struct NumPy {
    private:
     explicit NumPy(const nb::module_& numpy)
         : array_struct(nb::str("__array_struct__")),
-          empty(numpy.attr("empty")), array_type(numpy.attr("ndarray")) {
+          empty(numpy.attr("empty")),
+          array_type(numpy.attr("ndarray")) {
         const nb::object dtype_of = numpy.attr("dtype");
         bool_ = dtype_of("bool");
         int64 = dtype_of("int64");
@@ -108,8 +113,7 @@ class NewArray {
             count *= extent;
         }
         const NumPy& numpy = NumPy::get();
-        array_ = numpy.empty(nb::make_tuple(static_cast<std::size_t>(shape)...),
-                             numpy.dtype<T>());
+        array_ = numpy.empty(nb::make_tuple(static_cast<std::size_t>(shape)...), numpy.dtype<T>());
         data_ = ArrayInterface::of(
             array_, [](const ArrayInterface& found) { return static_cast<T*>(found.data); });
     }
@@ -139,8 +143,7 @@ inline std::optional<PlainRows> plain_rows(nb::handle array, std::size_t dim) {
             static_cast<std::size_t>(found.shape[found.dims - 1]) != dim) {
             return std::nullopt;
         }
-        const std::size_t count =
-            found.dims == 1 ? 1 : static_cast<std::size_t>(found.shape[0]);
+        const std::size_t count = found.dims == 1 ? 1 : static_cast<std::size_t>(found.shape[0]);
         return PlainRows{static_cast<const float*>(found.data), count};
     });
 }

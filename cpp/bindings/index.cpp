@@ -103,8 +103,8 @@ nb::tuple range(const Index& index, const Matrix<float>& queries, double thresho
     Searched searched;
     {
         const LongWork work;
-        searched = index.search(range_request(threshold), queries.data(), queries.shape(0),
-                                threads, 0, answers, where_of(where));
+        searched = index.search(range_request(threshold), queries.data(), queries.shape(0), threads,
+                                0, answers, where_of(where));
     }
     return range_to_python(answers, searched.entries, searched.live);
 }

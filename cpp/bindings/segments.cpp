@@ -40,9 +40,8 @@ NamedChecks named_checks(const nb::dict& checks) {
 // Makes the tensors of a file, which live as long as the index, its entries.
 void attach(Index& index, const nb::dict& tensors, std::size_t entries, const nb::dict& checks) {
     const std::optional<Encoding> encoding = index.encoding();
-    const SegmentArrays arrays =
-        arrays_of(named(tensors), index.settings().dim, entries, encoding ? &*encoding : nullptr,
-                  named_checks(checks));
+    const SegmentArrays arrays = arrays_of(named(tensors), index.settings().dim, entries,
+                                           encoding ? &*encoding : nullptr, named_checks(checks));
     index.attach(arrays, /*know_ids=*/true);
 }
 
@@ -107,10 +106,9 @@ struct Known {
     }
 };
 
-Answers search_all_segments(const std::vector<Segment>& segments,
-                                        const SearchRequest& request, const Matrix<float>& queries,
-                                        std::size_t threads, std::size_t batch_size,
-                                        const Known& known) {
+Answers search_all_segments(const std::vector<Segment>& segments, const SearchRequest& request,
+                            const Matrix<float>& queries, std::size_t threads,
+                            std::size_t batch_size, const Known& known) {
     const LongWork work;
     Answers answers(request, queries.shape(0));
     known.offer_to(answers);
@@ -126,8 +124,8 @@ void bind_segments(nb::module_& m) {
         .def(nb::init<const Index&, std::optional<Encoding>, nb::dict, std::size_t, nb::dict>(),
              "like"_a, "encoding"_a.none(), "tensors"_a, "entries"_a, "checks"_a)
         .def("__len__", [](const SegmentIndex& self) { return self.index->size(); });
-    m.def("attach", &attach, nb::keep_alive<1, 2>(), nb::keep_alive<1, 4>(), "index"_a,
-          "tensors"_a, "entries"_a, "checks"_a);
+    m.def("attach", &attach, nb::keep_alive<1, 2>(), nb::keep_alive<1, 4>(), "index"_a, "tensors"_a,
+          "entries"_a, "checks"_a);
     m.def(
         "search_segments",
         [](const std::vector<const SegmentIndex*>& indexes,
@@ -154,8 +152,7 @@ void bind_segments(nb::module_& m) {
            const Matrix<float>& queries, double threshold, std::size_t threads) {
             const SearchRequest request = range_request(threshold);
             const std::vector<Segment> segments = with_masks(indexes, masks, allowed);
-            Answers answers =
-                search_all_segments(segments, request, queries, threads, 0, {});
+            Answers answers = search_all_segments(segments, request, queries, threads, 0, {});
             return range_to_python(answers);
         },
         "indexes"_a, "masks"_a, "allowed"_a, "queries"_a, "threshold"_a, "threads"_a);

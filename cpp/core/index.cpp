@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t kSliceEntries = 4096;  // gathered at a time
 constexpr std::size_t kGroupQueries = 128;   // that share a pass, if not told otherwise
 constexpr std::size_t kCachedCodes = std::size_t{1} << 19;  // bytes of codes in a core's cache
-constexpr std::size_t kLeastPerHit = 64;     // entries for each hit wanted, to use cells
+constexpr std::size_t kLeastPerHit = 64;  // entries for each hit wanted, to use cells
 
 Layout layout_of(EngineKind engine) {
     switch (engine) {
@@ -254,6 +254,15 @@ void Index::distribute(GroupSearch engine, const SearchRequest& request, const f
                        std::size_t count, std::size_t threads, std::size_t batch_size,
                        Answers& answers) const {
     const Kernels& kernels = active_kernels();
+    const std::size_t parts = std::min(threads, store_.size() / kEntriesPerThread);
+    if (count < threads && parts > 1 && engine == &Index::search_group &&
+        settings_.engine == EngineKind::kCascade) {
+        for (std::size_t i = 0; i < count; ++i) {
+            search_cascade_parts(store_, kernels, request, queries + i * settings_.dim, answers[i],
+                                 parts);
+        }
+        return;
+    }
     threads = std::max<std::size_t>(1, std::min(threads, count));
     std::size_t group = batch_size == 0 ? group_queries() : batch_size;
     group = std::max<std::size_t>(1, std::min(group, (count + threads - 1) / threads));
@@ -304,8 +313,7 @@ Searched Index::search_further(const SearchRequest& request, const float* querie
 }
 
 Searched Index::search_all(const SearchRequest& request, const float* queries, std::size_t count,
-                           std::size_t threads, Answers& answers,
-                           const Where& where) const {
+                           std::size_t threads, Answers& answers, const Where& where) const {
     answers.reset(request, count);
     return answer(true, request, queries, count, threads, 1, answers, where);
 }

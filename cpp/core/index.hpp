@@ -68,6 +68,9 @@ class FairSharedMutex {
 
 class Index {
    public:
+    // From twice as many entries on, a query with threads to spare is searched by several.
+    static constexpr std::size_t kEntriesPerThread = std::size_t{1} << 18;
+
     explicit Index(const Settings& settings);
 
     const Settings& settings() const { return settings_; }
@@ -110,12 +113,12 @@ class Index {
     // The same, where `answers` hold what was found elsewhere: the k best of both are left. Stats
     // are those of this search alone.
     Searched search_further(const SearchRequest& request, const float* queries, std::size_t count,
-                            std::size_t threads, std::size_t batch_size, Answers& answers, const Where& where = {}) const;
+                            std::size_t threads, std::size_t batch_size, Answers& answers,
+                            const Where& where = {}) const;
 
     // Exhaustive search by canonical scores, whatever the engine.
     Searched search_all(const SearchRequest& request, const float* queries, std::size_t count,
-                        std::size_t threads, Answers& answers,
-                        const Where& where = {}) const;
+                        std::size_t threads, Answers& answers, const Where& where = {}) const;
 
     // Whether there is an entry with this id.
     void find(const std::int64_t* ids, std::size_t count, bool* found) const;

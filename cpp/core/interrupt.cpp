@@ -17,7 +17,15 @@ thread_local const std::atomic<bool>* stop_of_helper = nullptr;
 
 void set_interrupt_check(InterruptCheck check) { interrupt_check = check; }
 
-void begin_work() { asked = Clock::now(); }
+void begin_work() {
+    asked = Clock::now();
+    prepare_exceptions();
+}
+
+void prepare_exceptions() {
+    // Compilers leave a call out whose result is not used: the function is declared pure.
+    [[maybe_unused]] const volatile int made = std::uncaught_exceptions();
+}
 
 void poll_interrupt() {
     if (stop_of_helper != nullptr) {
@@ -32,7 +40,10 @@ void poll_interrupt() {
     check();
 }
 
-HelperScope::HelperScope(const std::atomic<bool>& stop) { stop_of_helper = &stop; }
+HelperScope::HelperScope(const std::atomic<bool>& stop) {
+    stop_of_helper = &stop;
+    prepare_exceptions();
+}
 HelperScope::~HelperScope() { stop_of_helper = nullptr; }
 
 }  // namespace hiernorm

@@ -1,4 +1,4 @@
-"""Processes that are killed, that write at once, or that are interrupted."""
+"""Processes that are killed, that write at once, that are interrupted, or that fork."""
 
 from __future__ import annotations
 
@@ -31,6 +31,38 @@ except KeyboardInterrupt:
     pass
 """
 
+FORKER = """
+import os, sys, warnings
+import numpy as np
+import hiernorm
+warnings.simplefilter("ignore", DeprecationWarning)
+path, seed = sys.argv[1], int(sys.argv[2])
+rng = np.random.default_rng(seed)
+db = hiernorm.Database.open(path, lock_timeout=60)
+children = []
+main = os.getpid()
+def pieces(number):
+    rows = np.random.default_rng(number).standard_normal((40, 8)).astype(np.float32)
+    for first in range(0, 40, 10):
+        if rng.integers(3) == 0 and os.getpid() == main:
+            children.append(os.fork())
+            if children[-1] == 0:
+                rows = rows + 1
+        yield range(100 * number + first, 100 * number + first + 10), rows[first : first + 10]
+for number in range(30):
+    try:
+        db.add(pieces(number))
+    except hiernorm.DatabaseError:
+        if os.getpid() == main:
+            raise
+        os._exit(0)
+    if os.getpid() != main:
+        os._exit(1)
+    print(number, flush=True)
+codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
+print("forked", len(codes), any(codes), flush=True)
+"""
+
 
 def kill_writers(folder: Path, seed: int, how: int, deadline: float) -> Counter[str]:
     """Kill (or interrupt) a writer at a random moment, again and again.
@@ -59,6 +91,25 @@ def two_writers(folder: Path, deadline: float) -> Counter[str]:
         hiernorm.Database.create(path, 8).close()
         acknowledged = _run_writers(path, [0, 1], 2, 1.0, signal.SIGKILL)
         found["whole" if _holds(path, acknowledged) else "wrong"] += 1
+    return found
+
+
+def fork_writers(folder: Path, seed: int, deadline: float) -> Counter[str]:
+    """Fork in the middle of additions: the child must not change what its parent writes.
+
+    Counts forks after which the database is whole, and those after which it is not.
+    """
+    found: Counter[str] = Counter()
+    while time.monotonic() < deadline:
+        path = folder / f"forks{seed}"
+        hiernorm.Database.create(path, 8).close()
+        command = [sys.executable, "-c", FORKER, str(path), str(seed)]
+        child = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+        *numbers, last = child.stdout.splitlines() or [""]
+        word, forks, failed = [*last.split(), "", "0", "True"][:3]
+        whole = word == "forked" and failed == "False" and _holds(path, set(map(int, numbers)))
+        found["whole" if whole else "wrong"] += int(forks) if whole else 1
+        seed += 1
     return found
 
 

@@ -31,17 +31,20 @@ from experiments.harness.command import (
     smoke_option,
 )
 from experiments.harness.records import Recorder
+from hiernorm.array_types import UInt8Array
 from hiernorm.extras import import_extra
 from hiernorm.reference import Float32Array, Int64Array
+from hiernorm.settings import Metric
 
-SIZES = (1_000, 2_000, 10_000, 100_000)
+SIZES = (500, 1_000, 2_000, 10_000, 100_000)
 METHODS = ("hiernorm", "kornia", "opencv")
-KINDS = ("hn", "plain")
+KINDS = ("hn", "plain", "uint8")
 DIM = 128
+Vectors = Float32Array | UInt8Array
 
 
-def make_views(n: int, kind: str, seed: int = 0) -> tuple[Float32Array, Float32Array]:
-    """Two noisy views of ``n`` vectors in different order, ``(n, 128)`` float32 unit rows."""
+def make_views(n: int, kind: str, seed: int = 0) -> tuple[Vectors, Vectors]:
+    """Two noisy views of ``n`` vectors in different order, ``(n, 128)``: unit rows, or bytes."""
     rng = np.random.default_rng(seed)
     # The energy of the dimensions falls, as it does in trained descriptors.
     base = rng.standard_normal((n, DIM), dtype=np.float32) * np.geomspace(1, 0.1, DIM)
@@ -53,18 +56,22 @@ def make_views(n: int, kind: str, seed: int = 0) -> tuple[Float32Array, Float32A
     first, second = (
         (view / np.linalg.norm(view, axis=1, keepdims=True)).astype(np.float32) for view in views
     )
+    if kind == "uint8":  # histograms, as SIFT's: no value is negative, and 512 is the length
+        first, second = (np.minimum(np.abs(view) * 512, 255) for view in (first, second))
+        return first.astype(np.uint8), second.astype(np.uint8)
     return first, second
 
 
-def match_mutual(method: str, a: Float32Array, b: Float32Array) -> Int64Array:
+def match_mutual(method: str, a: Vectors, b: Vectors) -> Int64Array:
     """The mutual nearest pairs by one of METHODS, ``(n, 2)``, sorted."""
     if method == "hiernorm":
-        return hiernorm.match_descriptors(a, b, ratio=None).pairs
+        metric: Metric = "l2" if a.dtype == np.uint8 else "ip"
+        return hiernorm.match_descriptors(a, b, ratio=None, metric=metric).pairs
     if method == "kornia":
         torch = import_extra("torch", extra="train")
         match_mnn = import_extra("kornia.feature", extra="train").match_mnn
         with torch.no_grad():
-            pairs = match_mnn(torch.from_numpy(a), torch.from_numpy(b))[1].numpy()
+            pairs = match_mnn(*(torch.from_numpy(x).float() for x in (a, b)))[1].numpy()
     else:
         cv2 = import_extra("cv2", extra="vision")
         found = cv2.BFMatcher(cv2.NORM_L2, crossCheck=True).match(a, b)
@@ -142,7 +149,7 @@ def show(rows: list[dict[str, Any]]) -> None:
 
 @click.command("match", cls=Experiment)
 @click.option("--one", nargs=3, hidden=True, help="Method, kind and size, in this process.")
-@click.option("--size", "sizes", type=int, multiple=True, help="May be repeated  [four sizes]")
+@click.option("--size", "sizes", type=int, multiple=True, help="May be repeated  [five sizes]")
 @click.option("--limit", default=900.0, show_default=True, help="Seconds of one measurement.")
 @seed_option
 @smoke_option

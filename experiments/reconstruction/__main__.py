@@ -7,6 +7,7 @@ features   SIFT by COLMAP, other descriptors at its keypoints: databases, no res
 matches    exact matches that each method misses, and others that it adds
 models     what COLMAP makes of the matches
 times      seconds of matching, with the reading and writing of the database
+grouped    what one pass over all photos could save, against a pass for each pair
 memory     seconds and peak memory of one pair with very many keypoints
 
 Only `times` and `memory` need a quiet machine.

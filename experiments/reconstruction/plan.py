@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from experiments.reconstruction.grouped import measure_grouped
 from experiments.reconstruction.memory import LARGE, pooled_pair, run_pair
 from experiments.reconstruction.methods import BRUTE
 from experiments.reconstruction.scene import (
@@ -17,7 +18,7 @@ from experiments.reconstruction.scene import (
     time_methods,
 )
 
-PARTS = ("features", "matches", "models", "times", "memory")
+PARTS = ("features", "matches", "models", "times", "grouped", "memory")
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,8 @@ def plan_study(
                     {**key, "methods": [BRUTE]},
                     partial(time_methods, scene, [BRUTE], *size),
                 )
+    for scene in scenes:
+        yield Step("grouped", scene.key, partial(measure_grouped, scene, sizes.rounds))
     for keypoints in sizes.keypoints:
         pair = partial(pooled_pair, scenes[-1], root, keypoints)
         for method, threads in LARGE:

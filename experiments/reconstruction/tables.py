@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from experiments.harness.page import Rows
+from experiments.harness.records import read_record
 from experiments.reconstruction.methods import METHODS
+from experiments.tables.registry import table
 
 Runs = Sequence[dict[str, Any]]
 
@@ -72,9 +75,52 @@ def memory_rows(runs: Runs) -> Rows:
     return Rows([*head, "matches"], rows)
 
 
+def grouped_rows(runs: Runs) -> Rows:
+    """Processor milliseconds of one photo against all others, separately and at once."""
+    rows = []
+    for run in runs:
+        times = [run[name]["processor_seconds"] for name in ("separate", "joined")]
+        start = [run["scene"], f"{run['features']:,}", str(run["photos"] - 1)]
+        shown = [f"{1e3 * value:,.0f}" for value in times]
+        rows.append([*start, *shown, f"{times[1] / times[0]:.2f}"])
+    head = ["scene", "features", "other photos", "separate passes, ms", "one pass at the least, ms"]
+    return Rows([*head, "ratio"], rows)
+
+
 ROWS: dict[str, Callable[[Runs], Rows]] = {
     "matches": match_rows,
     "models": model_rows,
     "times": time_rows,
+    "grouped": grouped_rows,
     "memory": memory_rows,
 }
+
+
+@table("reconstruction-matches", "reconstruction/results/matches.json")
+def render_matches(file: Path) -> Rows:
+    """The part `matches`."""
+    return match_rows(read_record(file).result["runs"])
+
+
+@table("reconstruction-models", "reconstruction/results/models.json")
+def render_models(file: Path) -> Rows:
+    """The part `models`."""
+    return model_rows(read_record(file).result["runs"])
+
+
+@table("reconstruction-times", "reconstruction/results/times.json")
+def render_times(file: Path) -> Rows:
+    """The part `times`."""
+    return time_rows(read_record(file).result["runs"])
+
+
+@table("reconstruction-grouped", "reconstruction/results/grouped.json")
+def render_grouped(file: Path) -> Rows:
+    """The part `grouped`."""
+    return grouped_rows(read_record(file).result["runs"])
+
+
+@table("reconstruction-memory", "reconstruction/results/memory.json")
+def render_memory(file: Path) -> Rows:
+    """The part `memory`."""
+    return memory_rows(read_record(file).result["runs"])

@@ -95,6 +95,12 @@ PLAN: tuple[Step, ...] = (
     ),
     Step("roofs", "roofs", results=("roofs.json",), minutes=4),
     Step(
+        "queries",
+        "queries",
+        results=("calls.json", "groups.json", "cells.json", "hits.json", "threads.json"),
+        minutes=5,
+    ),
+    Step(
         "speed",
         "speed",
         "--only K16-a1/8 --only K8-a1/32-n500000 --only plain --only build- --graphs {work}/graphs",
@@ -204,6 +210,7 @@ PLAN: tuple[Step, ...] = (
     ),
     Step("synthetic", "synthetic", results=("synthetic.json",), minutes=12, timing=False),
     Step("attack", "attack", results=("reliability.json",), minutes=21, timing=False),
+    Step("check-cost", "attack", "--only cost", ("cost.json",), minutes=3),
     Step("checks", "checks", results=("checks.json",), minutes=40, timing=False),
     Step(
         "reconstruction",

@@ -33,12 +33,22 @@ def create_file(path: Path) -> int:
 def write_at(descriptor: int, offset: int, data: Bytes) -> None:
     """Write all of ``data`` at ``offset``, in as many calls as it takes."""
     left = memoryview(data).cast("B")
-    os.lseek(descriptor, offset, os.SEEK_SET)
     while left.nbytes:
-        written = os.write(descriptor, left)
+        written = _write_part(descriptor, offset, left)
         if written <= 0:
             raise OSError(errno.EIO, "nothing was written")
-        left = left[written:]
+        left, offset = left[written:], offset + written
+
+
+if hasattr(os, "pwrite"):  # a forked process shares the position of a descriptor
+
+    def _write_part(descriptor: int, offset: int, data: memoryview) -> int:
+        return os.pwrite(descriptor, data, offset)
+else:
+
+    def _write_part(descriptor: int, offset: int, data: memoryview) -> int:
+        os.lseek(descriptor, offset, os.SEEK_SET)
+        return os.write(descriptor, data)
 
 
 def sync_file(descriptor: int) -> None:

@@ -20,7 +20,10 @@ SAMPLE_VALUES = 1 << 23
 PLANNING_ROWS = 8192
 """Rows of the sample on which the size of the major is chosen."""
 LEAST_PLANNED = 1024
-"""Below this many entries codes are always made: they cost little, and so does either search."""
+"""Below this many entries codes are made, or none, without a trial."""
+FEW_VALUES = 1 << 18
+"""Of those, entries with at most this many numbers (one MiB) stay without codes: a core has them in
+its cache, and the fit of a rotation takes as long as some thousand scans of them."""
 TRIAL_ROWS = 2048
 """Rows of the sample on which codes are tried."""
 TRIAL_DIMS = 256
@@ -78,10 +81,13 @@ def choose_encoding(
 def plan_encoding(rows: Float32Array, metric: str) -> Encoding | None:
     """The encoding for plain ``rows`` ``(n, d)``; None if a flat scan is expected to be faster.
 
-    The plan is made on a small sample, before most of the work is done.
+    Few entries need none. For others the plan is made on a small sample, before most of the work is
+    done.
     """
     n, d = rows.shape
     most = _most_rows(rows)
+    if n < LEAST_PLANNED and n * d <= FEW_VALUES:
+        return None
     with one_blas_thread():
         if n >= LEAST_PLANNED and d <= TRIAL_DIMS:
             trial = _sample(rows, min(TRIAL_ROWS, most), rotate=True, metric=metric)

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
 from hiernorm.adapters.hloc import NearestNeighbor, match_features, pair_name
+from hiernorm.storage.errors import DamagedError
 
 h5py = pytest.importorskip("h5py", reason="needs h5py")
 
@@ -92,6 +98,44 @@ def test_pairs_that_are_there_are_kept_and_cut_ones_are_written_again(tmp_path):
     with h5py.File(str(out), "r") as opened:
         assert len(opened["b/c/matches0"]) == len(b)
     assert match_features(features, [("a", "b")], out, overwrite=True) == 1
+
+
+KILLED = """
+import os, signal, sys
+from hiernorm.adapters.hloc import match_features
+def kill(done, total):
+    if done == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+match_features(sys.argv[1], [("a", "b"), ("a", "c"), ("b", "c")], sys.argv[2], progress=kill)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs SIGKILL")
+def test_a_killed_process_leaves_whole_pairs_and_the_rest_is_done_later(tmp_path):
+    a, b = views(20)
+    features = write_features(tmp_path / "features.h5", {"a": a, "b": b, "c": a[:7]})
+    out = tmp_path / "matches.h5"
+    words = [sys.executable, "-c", KILLED, str(features), str(out)]
+    assert subprocess.run(words, capture_output=True).returncode == -signal.SIGKILL
+    pairs = [("a", "b"), ("a", "c"), ("b", "c")]
+    assert match_features(features, pairs, out) == 1
+    whole = tmp_path / "whole.h5"
+    match_features(features, pairs, whole)
+    with h5py.File(str(out), "r") as found, h5py.File(str(whole), "r") as expected:
+        for pair in pairs:
+            name = f"{pair_name(*pair)}/matches0"
+            assert_array_equal(found[name], expected[name])
+
+
+def test_files_that_are_not_hdf5_are_named(tmp_path):
+    a, b = views(20)
+    features = write_features(tmp_path / "features.h5", {"a": a, "b": b})
+    for file in (tmp_path / "matches.h5", tmp_path / "other.h5"):
+        file.write_bytes(b"no file of hloc")
+    with pytest.raises(DamagedError, match=r"matches\.h5 is no HDF5 file, or it is damaged"):
+        match_features(features, [("a", "b")], tmp_path / "matches.h5")
+    with pytest.raises(DamagedError, match=r"other\.h5 is no HDF5 file"):
+        match_features(tmp_path / "other.h5", [("a", "b")], tmp_path / "new.h5")
 
 
 def test_more_keypoints_than_int16_can_name_are_written_as_int32(tmp_path):

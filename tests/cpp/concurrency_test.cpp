@@ -46,8 +46,10 @@ void check_searches_beside_additions(const Collection& asked, EngineKind engine)
                 SearchRequest request;
                 request.k = kHits;
                 Answers answers;
-                const std::size_t searched = index->search(request, asked.queries.data(),
-                                                           asked.asked(), 1 + t % 2, t, answers).entries;
+                const std::size_t searched = index
+                                                 ->search(request, asked.queries.data(),
+                                                          asked.asked(), 1 + t % 2, t, answers)
+                                                 .entries;
                 CHECK(expected.match(searched, answers));
                 CHECK(searched >= before);
                 before = searched;
@@ -142,6 +144,45 @@ TEST(searches_from_many_threads_agree) {
         });
     }
     for (std::thread& thread : threads) thread.join();
+}
+
+TEST(one_query_by_several_threads_has_the_answer_of_one_thread) {
+    Random random(38);
+    constexpr std::size_t kSize = 3 * Index::kEntriesPerThread + 77;
+    const Collection asked =
+        make_collection(random, Kind::kClustered, kSize, 8, 4, Metric::kInnerProduct, 2);
+    const auto index = asked.make_index(EngineKind::kCascade, 5000, false);
+    asked.add_to(*index, 0, kSize);
+    for (const std::size_t k : {1, 25}) {
+        SearchRequest request;
+        request.k = k;
+        Answers expected, answers, again;
+        index->search(request, asked.queries.data(), asked.asked(), 1, 0, expected);
+        index->search(request, asked.queries.data(), asked.asked(), 3, 0, answers);
+        index->search(request, asked.queries.data(), asked.asked(), 3, 0, again);
+        for (std::size_t i = 0; i < asked.asked(); ++i) {
+            const std::span<const Hit> right = expected[i].results.sorted();
+            CHECK(same_hits(answers[i].results.sorted(), {right.begin(), right.end()}, k));
+            const SearchStats &stats = answers[i].stats, &second = again[i].stats;
+            CHECK(stats.skipped_bound < right.back().score);
+            CHECK(stats.sifted >= stats.tightened && stats.tightened >= stats.settled);
+            // Whichever thread was faster.
+            CHECK_EQUAL(stats.sifted, second.sifted);
+            CHECK_EQUAL(stats.settled, second.settled);
+            CHECK(same_bits(stats.skipped_bound, second.skipped_bound));
+        }
+    }
+    SearchRequest best, range;
+    best.k = 50;
+    range.range = true;
+    Answers all;
+    index->search(best, asked.queries.data(), 1, 1, 0, all);
+    range.threshold = all[0].results.sorted().back().score;
+    Answers expected, answers;
+    index->search(range, asked.queries.data(), 1, 1, 0, expected);
+    index->search(range, asked.queries.data(), 1, 3, 0, answers);
+    const std::span<const Hit> right = expected[0].results.sorted();
+    CHECK(same_hits(answers[0].results.sorted(), {right.begin(), right.end()}, right.size()));
 }
 
 }  // namespace

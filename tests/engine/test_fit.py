@@ -40,7 +40,7 @@ def test_a_fit_has_one_blas_thread_and_leaves_the_setting(
     try:
         for _, set_threads in controls:
             set_threads(2)
-        hiernorm.Index(8).add(random_rows(100, 8))
+        hiernorm.Index(8, major=4).add(random_rows(100, 8))
         assert set(seen) == {1}
         assert {get() for get, _ in controls} == {2}
     finally:

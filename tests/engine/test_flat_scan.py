@@ -92,6 +92,18 @@ def test_vectors_with_a_spectrum_get_codes() -> None:
     assert index.explain().engine == "cascade"
 
 
+def test_few_vectors_are_scanned_flat_until_there_are_many() -> None:
+    x = random_rows(6000, 48) * np.float32(0.8) ** np.arange(48, dtype=np.float32)
+    index = hiernorm.Index(48)
+    for count, coded in ((500, False), (700, False), (3000, True)):
+        index.add(x[len(index) : count])
+        assert (index.major is not None) == coded
+        ids, scores = expected_hits(x[:9], x[:count], 5, "ip")
+        hits = index.search(x[:9], 5)
+        assert_array_equal(hits.ids, ids)
+        assert_array_equal(hits.scores, scores)
+
+
 @pytest.mark.parametrize("wish", [{"major": 8}, {"cells": True}])
 def test_who_asks_for_codes_gets_them(wish: dict[str, int]) -> None:
     index = hiernorm.Index(48, metric="l2", **wish)

@@ -54,6 +54,35 @@ print("right")
     assert result.stdout == "right\n", result.stderr
 
 
+@posix
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits the memory of Linux")
+def test_a_search_without_memory_raises_and_ends_nothing() -> None:
+    # The first exception of a thread needs memory itself, which it must have by then.
+    code = """
+import resource
+import numpy as np, hiernorm
+rows = hiernorm.normalize(np.random.default_rng(0).standard_normal((20_000, 32)), 8, 1 / 8)
+index = hiernorm.Index(dim=32, major=8, alpha=1 / 8)
+index.add(rows)
+expected = index.range(rows[:400], 0.5, threads=1).ids
+failed = 0
+for shift in range(12, 26):
+    space = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (space + (1 << shift), resource.RLIM_INFINITY))
+    try:
+        found = index.range(rows[:400], 0.5, threads=1).ids
+        assert (found == expected).all()
+    except MemoryError:
+        failed += 1
+    resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY,) * 2)
+assert failed > 0
+assert (index.range(rows[:400], 0.5, threads=1).ids == expected).all()
+print("right")
+"""
+    result = _python(code, env={**os.environ, "OPENBLAS_NUM_THREADS": "1"})
+    assert result.stdout == "right\n", result.stderr
+
+
 def test_an_answer_that_cannot_be_filled_is_refused(tmp_path: Path) -> None:
     rows = np.eye(3, dtype=np.float32)
     index = hiernorm.Index(dim=3)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -297,3 +297,43 @@ def test_every_changed_byte_of_a_manifest_is_noticed(tmp_path: Path) -> None:
                 hiernorm.Database.open(tmp_path / "db")
     manifest.write_bytes(whole)
     hiernorm.Database.open(tmp_path / "db")
+
+
+def _in_three_segments(path: Path) -> Model:
+    model: Model = {}
+    db = create(path, "hn")
+    for first, count in ((0, 300), (1000, 120), (2000, 40)):
+        rows = vectors(first + 1, count)
+        db.add(rows, range(first, first + count))
+        model |= {first + i: rows[i] for i in range(count)}
+    db.delete([5])
+    del model[5]
+    assert db.info()["segments"] == 3
+    return model
+
+
+def _cut(file: Path) -> None:
+    os.truncate(file, file.stat().st_size - 100)
+
+
+def _change_header(file: Path) -> None:
+    data = bytearray(file.read_bytes())
+    data[20] ^= 1
+    file.write_bytes(data)
+
+
+@pytest.mark.parametrize("pattern", ["segment-00000001-*", "live-*"])
+@pytest.mark.parametrize("damage", [Path.unlink, _cut, _change_header])
+def test_salvage_keeps_the_segments_beside_one_that_cannot_be_opened(
+    tmp_path: Path, pattern: str, damage: Callable[[Path], None]
+) -> None:
+    model = _in_three_segments(tmp_path / "db")
+    damage(next((tmp_path / "db").glob(pattern)))
+    with pytest.raises(DamagedError):
+        hiernorm.Database.open(tmp_path / "db")
+    found = hiernorm.Database.salvage_folder(tmp_path / "db")
+    assert (found.kept, found.lost_count) == (160, 299)
+    assert found.lost[0].file.startswith("segment-00000001-")
+    db = hiernorm.Database.open(tmp_path / "db")
+    assert_equals_model(db, {i: row for i, row in model.items() if i >= 1000})
+    assert db.check().ok

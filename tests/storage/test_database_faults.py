@@ -23,7 +23,7 @@ from database_support import (
     small_segments,
     vectors,
 )
-from faulty_disk import Disk, FailingCalls, ShortWrites
+from faulty_disk import WRITE, Disk, FailingCalls, ShortWrites
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="mapped files cannot be removed there")
 FILES_OS = "hiernorm._files.os"
@@ -85,7 +85,7 @@ def test_every_call_that_fails_leaves_the_old_data_or_the_new(
     shutil.copytree(tmp_path / "origin", tmp_path / "counted")
     with mock.patch(FILES_OS, counting):
         make(hiernorm.Database.open(tmp_path / "counted"))
-    assert counting.counts["write"] > 3
+    assert counting.counts[WRITE] > 3
     assert counting.counts["fsync"] >= 3
     assert counting.counts["replace"] == 1
     for kind, count in counting.counts.items():

@@ -7,14 +7,17 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import numpy as np
 import pytest
 
 import hiernorm
 from database_support import assert_equals_model, create, vectors
+from hiernorm.reference import Float32Array
 from hiernorm.storage import state as state_module
 from hiernorm.storage.errors import DamagedError, DatabaseError, LockedError
 from hiernorm.storage.lock import WriterLock
@@ -108,6 +111,41 @@ def test_a_forked_child_cannot_go_on_with_the_change_of_its_parent(path: Path) -
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert error is None
     assert_equals_model(hiernorm.Database.open(path), dict(enumerate(vectors(1, 5))))
+
+
+@posix
+@pytest.mark.parametrize("spilled", [False, True])
+def test_a_forked_child_does_not_disturb_the_import_of_its_parent(
+    path: Path, spilled: bool
+) -> None:
+    db = create(path)
+    child = -1
+
+    def pieces() -> Iterator[Float32Array]:
+        nonlocal child
+        yield vectors(1, 5)
+        reading, writing = os.pipe()
+        child = os.fork()
+        if child:
+            os.close(writing)
+            os.read(reading, 1)  # the child has ended
+        yield vectors(2 if child else 3, 5)
+        yield vectors(4 if child else 5, 5)
+
+    error: BaseException | None = None
+    memory = 40 if spilled else 1 << 20
+    with mock.patch("hiernorm.storage.spill_buffer.MEMORY_BYTES", memory):
+        try:
+            db.add(pieces())
+        except BaseException as raised:
+            error = raised
+    if child == 0:
+        right = isinstance(error, DatabaseError) and "in a forked process" in str(error)
+        os._exit(0 if right else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert error is None
+    rows = np.concatenate([vectors(seed, 5) for seed in (1, 2, 4)])
+    assert_equals_model(hiernorm.Database.open(path), dict(enumerate(rows)))
 
 
 @posix

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -240,3 +241,80 @@ def test_memory_of_a_large_source_does_not_grow_with_it(tmp_path: Path) -> None:
         db = hiernorm.Database.create(tmp_path / "db", D, major=2, alpha=0.125)
         assert db.add(pieces(), progress=watch) == 12 * 64
     assert most <= 4
+
+
+def _npz_of_zeros(path: Path, shape: tuple[int, ...], **more: Any) -> None:
+    np.savez_compressed(path, vectors=np.zeros(shape, np.float32), **more)
+
+
+def _parquet_of_zeros(path: Path, shape: tuple[int, int]) -> None:
+    arrow = pytest.importorskip("pyarrow", reason="needs hiernorm[parquet]")
+    import pyarrow.parquet
+
+    rows = np.zeros(shape[0] * shape[1], np.float32)
+    columns = {"vectors": arrow.FixedSizeListArray.from_arrays(rows, shape[1])}
+    pyarrow.parquet.write_table(arrow.table(columns), path)
+
+
+@pytest.mark.parametrize(
+    ("write", "suffix"),
+    [
+        (lambda path: _npz_of_zeros(path, (2, 200_000)), ".npz"),
+        (lambda path: _npz_of_zeros(path, (100_000, D)), ".npz"),
+        (lambda path: _npz_of_zeros(path, (3, D), ids=np.zeros(200_000, np.int64)), ".npz"),
+        (lambda path: _parquet_of_zeros(path, (2, 200_000)), ".parquet"),
+        (lambda path: _parquet_of_zeros(path, (200_000, D)), ".parquet"),
+    ],
+)
+def test_a_small_file_may_not_grow_without_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Callable[[Path], None], suffix: str
+) -> None:
+    monkeypatch.setenv("HIERNORM_EXPANSION_LIMIT", "300000")
+    db = create(tmp_path / "db")
+    bomb = tmp_path / f"bomb{suffix}"
+    write(bomb)
+    with pytest.raises(ValueError, match=r"bomb.* would grow to .* set HIERNORM_EXPANSION_LIMIT"):
+        db.add(bomb)
+    index = hiernorm.Index(D)
+    with pytest.raises(ValueError, match=r"bomb.* would grow to "):
+        index.add(bomb)
+    assert len(db) == len(index) == 0
+
+
+def test_the_limit_of_growth_can_be_raised(tmp_path: Path, monkeypatch: Any) -> None:
+    _npz_of_zeros(tmp_path / "zeros.npz", (10_000, D))
+    db = create(tmp_path / "db", "plain")
+    for limit in ("none", "0", "-1"):
+        monkeypatch.setenv("HIERNORM_EXPANSION_LIMIT", limit)
+        with pytest.raises(ValueError, match="HIERNORM_EXPANSION_LIMIT must be a positive number"):
+            db.add(tmp_path / "zeros.npz")
+    monkeypatch.setenv("HIERNORM_EXPANSION_LIMIT", "1000")
+    with pytest.raises(ValueError, match="would grow"):
+        db.add(tmp_path / "zeros.npz")
+    monkeypatch.setenv("HIERNORM_EXPANSION_LIMIT", "1000000")
+    assert db.add(tmp_path / "zeros.npz") == 10_000
+
+
+@pytest.mark.skipif(os.name == "nt", reason="FIFOs are of POSIX systems")
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("suffix", [".npy", ".npz", ".safetensors", ".parquet"])
+def test_a_fifo_is_no_source(tmp_path: Path, suffix: str) -> None:
+    db = create(tmp_path / "db")
+    os.mkfifo(tmp_path / f"pipe{suffix}")
+    with pytest.raises((OSError, ValueError), match=r"pipe|[Nn]ot a regular file"):
+        db.add(tmp_path / f"pipe{suffix}")
+    if suffix == ".parquet":
+        with pytest.raises(OSError, match="Not a regular file"):
+            db.add(vectors(1, 3), payload=tmp_path / f"pipe{suffix}")
+
+
+def test_a_damaged_parquet_file_is_named(tmp_path: Path) -> None:
+    db = create(tmp_path / "db")
+    file = tmp_path / "rows.parquet"
+    _write_parquet(file, None, ROWS)
+    whole = file.read_bytes()
+    for data in (b"", whole[:100], whole[:-20] + b"x" * 20, b"PAR1" + bytes(1000)):
+        file.write_bytes(data)
+        with pytest.raises(ValueError, match=r"rows\.parquet"):
+            db.add(file)
+    assert len(db) == 0

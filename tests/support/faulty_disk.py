@@ -10,12 +10,15 @@ import os
 from pathlib import Path
 from typing import Any
 
+WRITE = "pwrite" if hasattr(os, "pwrite") else "write"
+"""The call that writes to a file."""
+
 
 class FailingCalls:
     """``os``, except that the n-th call of a kind fails; every kind is counted."""
 
     def __init__(self, kind: str | None = None, number: int = -1, error: int = 0) -> None:
-        self.counts = {"write": 0, "fsync": 0, "replace": 0, "open": 0}
+        self.counts = {WRITE: 0, "fsync": 0, "replace": 0, "open": 0}
         self._fails = (kind, number, error)
 
     def __getattr__(self, name: str) -> Any:
@@ -38,9 +41,10 @@ class ShortWrites:
     """``os``, except that a write takes no more than a few bytes at a time."""
 
     def __getattr__(self, name: str) -> Any:
-        if name == "write":
-            return lambda descriptor, data: os.write(descriptor, bytes(data[:1000]))
-        return getattr(os, name)
+        real = getattr(os, name)
+        if name == WRITE:
+            return lambda descriptor, data, *at: real(descriptor, bytes(data[:1000]), *at)
+        return real
 
 
 class _Inode:
@@ -85,6 +89,10 @@ class Disk:
     def lseek(self, descriptor: int, offset: int, whence: int) -> int:
         self._at[descriptor] = offset
         return os.lseek(descriptor, offset, whence)
+
+    def pwrite(self, descriptor: int, data: memoryview, offset: int) -> int:
+        self.lseek(descriptor, offset, os.SEEK_SET)
+        return self.write(descriptor, data)
 
     def write(self, descriptor: int, data: memoryview) -> int:
         written = os.write(descriptor, data)

@@ -39,6 +39,8 @@ def make_index(
 ) -> hiernorm.Index:
     """An index of one of KINDS; a plain one takes ``major`` as a wish or None."""
     vectors, engine = kind.split("-")
+    if kind == "plain-cascade" and major is None:
+        major = min(15, dim - 1)  # few entries get no codes unless they are asked for
     return hiernorm.Index(
         dim,
         major=major,

@@ -48,9 +48,13 @@ def collection(folder) -> Collection:
     return Collection.open(folder / "all.hn")
 
 
+def _client(app, **options) -> TestClient:
+    return TestClient(app, base_url="http://127.0.0.1", **options)
+
+
 @pytest.fixture(scope="module")
 def client(collection) -> TestClient:
-    return TestClient(make_app(Explorer(collection)))
+    return _client(make_app(Explorer(collection)))
 
 
 def expected_neighbours(collection: Collection, key: int, k: int) -> list[int]:
@@ -126,7 +130,7 @@ def large_folder(tmp_path_factory) -> Path:
 
 
 def test_a_photo_of_a_camera_is_reduced_and_its_patches_are_cut(large_folder):
-    large_client = TestClient(make_app(Explorer(Collection.open(large_folder / "all.hn"))))
+    large_client = _client(make_app(Explorer(Collection.open(large_folder / "all.hn"))))
     content = large_client.get("/photos/0")
     assert content.status_code == 200
     image = cv2.imdecode(np.frombuffer(content.content, np.uint8), cv2.IMREAD_COLOR)
@@ -141,7 +145,7 @@ def test_every_error_of_the_server_is_json(collection):
         def overview(self):
             raise RuntimeError("the cause")
 
-    client = TestClient(make_app(Broken(collection)), raise_server_exceptions=False)
+    client = _client(make_app(Broken(collection)), raise_server_exceptions=False)
     for path, status, reason in (
         ("/api/collection", 500, "RuntimeError: the cause"),
         ("/nowhere", 404, "Not Found"),
@@ -176,17 +180,38 @@ def test_nothing_but_the_collection_is_served(client, path):
 
 
 def test_only_reading_from_this_machine_is_allowed(client):
-    assert client.get("/", headers={"host": "evil.example"}).status_code == 400
+    for host in ("evil.example", "testserver"):
+        assert client.get("/", headers={"host": host}).status_code == 400
     assert client.post("/api/collection").status_code == 405
     for k in ("0", "101", "x", "-3", ""):
         assert client.get(f"/api/neighbours/0?k={k}").status_code == 400
+
+
+@pytest.mark.parametrize("digits", [20, 400, 6000])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/photos/{}",
+        "/thumbnails/{}",
+        "/patches/{}",
+        "/api/photos/{}/keypoints",
+        "/api/neighbours/{}",
+        "/api/neighbours/0?k={}",
+    ],
+)
+def test_a_huge_number_is_a_bad_request(client, path, digits):
+    answer = client.get(path.format("9" * digits))
+    assert answer.status_code == 400
+    assert len(answer.json()["error"]) < 100
 
 
 def test_the_page_needs_nothing_from_elsewhere(client):
     for path in PAGE:
         answer = client.get(path)
         assert answer.status_code == 200
-        assert answer.headers["content-security-policy"] == "default-src 'self'"
+        policy = "default-src 'self'; frame-ancestors 'none'"
+        assert answer.headers["content-security-policy"] == policy
+        assert answer.headers["cross-origin-resource-policy"] == "same-origin"
         outside = re.findall(r"https?://[^\s\"')]+", answer.text)
         assert set(outside) <= {"http://www.w3.org/2000/svg"}
 
@@ -194,7 +219,7 @@ def test_the_page_needs_nothing_from_elsewhere(client):
 def test_changed_and_missing_photos_are_not_shown(folder, tmp_path):
     copy = tmp_path / "copy"
     shutil.copytree(folder, copy)
-    client = TestClient(make_app(Explorer(Collection.open(copy / "all.hn"))))
+    client = _client(make_app(Explorer(Collection.open(copy / "all.hn"))))
     (copy / "photos" / "chelsea.png").write_bytes(b"secret")
     (copy / "photos" / "coffee.png").unlink()
     for number, reason in ((1, "has changed since"), (2, "cannot be read")):
@@ -361,3 +386,22 @@ def test_an_answer_that_is_not_json_is_shown_as_what_it_is(browser, folder):
         page.goto(address)
         page.wait_for_selector("#problem:visible")
         assert "The server answered 502" in page.inner_text("#problem")
+
+
+def test_a_file_name_that_holds_markup_is_shown_as_text(browser, tmp_path):
+    name = "<img src=x onerror=alert(1)>&amp;'\"x.png"
+    write_photos(tmp_path / "photos")
+    photo = sorted((tmp_path / "photos").iterdir())[0]
+    photo.rename(tmp_path / "photos" / name)
+    ingest_photos(tmp_path / "all.hn", find_photos([tmp_path / "photos"]), RECIPE)
+    with served(tmp_path) as address:
+        page = browser.new_page()
+        alerts = []
+        page.on("dialog", lambda dialog: (alerts.append(dialog.message), dialog.dismiss()))
+        page.goto(address)
+        page.wait_for_selector("#stage:visible")
+        page.wait_for_load_state("networkidle")
+        titles = page.eval_on_selector_all("button[title]", "all => all.map(one => one.title)")
+        assert f"photos/{name}" in titles
+        assert page.query_selector("img[src=x]") is None
+        assert alerts == []

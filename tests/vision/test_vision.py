@@ -14,7 +14,9 @@ import cv2
 
 from hiernorm.extras import import_extra
 from hiernorm.vision import Frames, cut_patches, detect, list_photos, read_grey
+from hiernorm.vision.drawing import read_colour
 from hiernorm.vision.patches import SIZE, WINDOW, patch_corners
+from hiernorm.vision.picture_size import picture_size
 from paths import REAL_SCENES
 
 ONE_TO_ONE = SIZE / WINDOW
@@ -226,3 +228,21 @@ def test_a_file_that_is_no_picture_is_an_error_that_names_it(tmp_path, content):
 def test_a_missing_package_is_named_with_its_extra():
     with pytest.raises(ImportError, match=r"no_such_package: pip install 'hiernorm\[vision\]'"):
         import_extra("no_such_package", "vision")
+
+
+@pytest.mark.parametrize("suffix", ["png", "jpg", "bmp", "tiff", "webp"])
+def test_a_photo_of_too_many_pixels_is_refused_before_it_is_decoded(tmp_path, monkeypatch, suffix):
+    file = tmp_path / f"large.{suffix}"
+    assert cv2.imwrite(str(file), np.zeros((70, 90), np.uint8))
+    assert picture_size(file.read_bytes()) == (90, 70)
+    monkeypatch.setenv("HIERNORM_PIXEL_LIMIT", "6299")
+    for read in (read_grey, read_colour):
+        with pytest.raises(ValueError, match=r"has 90 x 70 pixels, at most 6,299 are read: set "):
+            read(file)
+    monkeypatch.setenv("HIERNORM_PIXEL_LIMIT", "6300")
+    assert read_grey(file).shape == (70, 90)
+
+
+def test_the_size_of_what_is_no_picture_is_not_known():
+    for content in (b"", b"BM", b"\xff\xd8\xff", b"II*\0", b"RIFF" + bytes(8) + b"VP8X", b"text"):
+        assert picture_size(content) in (None, (1, 1))

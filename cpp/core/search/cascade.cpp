@@ -25,6 +25,7 @@
 #include "search/prepared_query.hpp"
 #include "search/refinement.hpp"
 #include "search/seeding.hpp"
+#include "search/threads.hpp"
 #include "search/tile_scan.hpp"
 
 namespace hiernorm {
@@ -40,20 +41,26 @@ constexpr std::size_t kQueriesKept = 128;  // with their buffers, for the next g
 // One query and the steps that it takes.
 class CascadeQuery {
    public:
-    PreparedQuery* begin(const Store& store, const Kernels& kernels, const SearchRequest& request,
-                         const float* row, Answer& answer, Workspace& workspace) {
+    // Takes a query; its view is prepared before it begins.
+    PreparedQuery* take(const Store& store, const Kernels& kernels, const SearchRequest& request,
+                        const float* row, Answer& answer, Workspace& workspace) {
         query_.begin(store, kernels, request, row, answer, workspace);
         return &query_;
     }
 
-    void start(const Store& store, const Kernels& kernels, const SearchRequest& request) {
-        query_.finish();
-        seeding_.begin();
-        refinement_.begin();
-        uses_cells_ = request.use_cells && store.cells().grouped_entries() != 0;
-        if (!uses_cells_) return;
-        cells_.begin(store, kernels, query_.view(), query_.workspace());
-        if (query_.missing() != 0) seeding_.seed_from_cells(query_, cells_);
+    void begin(const SearchRequest& request, bool in_group) {
+        prepare(request, in_group);
+        if (uses_cells_ && query_.missing() != 0) seeding_.seed_from_cells(query_, cells_);
+    }
+
+    // A part of the search that `whole` has begun; `answer` has the hits of `whole`.
+    void begin_part(const CascadeQuery& whole, const SearchRequest& request, const float* row,
+                    Answer& answer, Workspace& workspace) {
+        PreparedQuery* const query =
+            take(whole.query_.store(), whole.query_.kernels(), request, row, answer, workspace);
+        PreparedQuery::prepare_views({&query, 1});
+        prepare(request, false);
+        seeding_.take_seeds(whole.seeding_);
     }
 
     // Among the kRangeEntries of a chunk from `first` on.
@@ -82,7 +89,19 @@ class CascadeQuery {
 
     void settle() { refinement_.settle(query_, seeding_); }
 
+    std::uint64_t seeded() const { return seeding_.seeded(); }
+
    private:
+    void prepare(const SearchRequest& request, bool in_group) {
+        const Store& store = query_.store();
+        query_.finish();
+        seeding_.begin();
+        refinement_.begin();
+        uses_cells_ = request.use_cells && store.cells().grouped_entries() != 0;
+        if (!uses_cells_) return;
+        cells_.begin(store, query_.kernels(), query_.view(), in_group, query_.workspace());
+    }
+
     PreparedQuery query_;
     bool uses_cells_ = false;
     CellSkipper cells_;
@@ -91,29 +110,71 @@ class CascadeQuery {
     Refinement refinement_;
 };
 
+// Every so many-th range of entries, from one on.
+struct Part {
+    std::size_t number = 0;
+    std::size_t parts = 1;
+
+    bool has(std::size_t chunk, std::size_t first) const {
+        return (chunk * (kChunkEntries / kRangeEntries) + first / kRangeEntries) % parts == number;
+    }
+};
+
 class Cascade {
    public:
     void search(const Store& store, const Kernels& kernels, const SearchRequest& request,
                 const float* rows, std::span<Answer> answers) {
-        if (queries_.size() < answers.size()) queries_.resize(answers.size());
-        const std::span queries(queries_.data(), answers.size());
+        const std::span<CascadeQuery> queries = queries_for(answers.size());
         for (std::size_t first = 0; first < queries.size(); first += kSharedQueries) {
             PreparedQuery* together[kSharedQueries];
             const std::size_t count = std::min(kSharedQueries, queries.size() - first);
             for (std::size_t i = 0; i < count; ++i) {
-                together[i] = queries[first + i].begin(store, kernels, request,
-                                                       rows + (first + i) * store.dim(),
-                                                       answers[first + i], workspace_);
+                together[i] = queries[first + i].take(store, kernels, request,
+                                                      rows + (first + i) * store.dim(),
+                                                      answers[first + i], workspace_);
             }
             PreparedQuery::prepare_views({together, count});
             for (CascadeQuery& query : queries.subspan(first, count)) {
-                query.start(store, kernels, request);
+                query.begin(request, queries.size() > 1);
             }
         }
+        run(store, queries, {});
+    }
+
+    CascadeQuery& begin(const Store& store, const Kernels& kernels, const SearchRequest& request,
+                        const float* row, Answer& answer) {
+        CascadeQuery& query = queries_for(1)[0];
+        PreparedQuery* const taken = query.take(store, kernels, request, row, answer, workspace_);
+        PreparedQuery::prepare_views({&taken, 1});
+        query.begin(request, /*in_group=*/false);
+        return query;
+    }
+
+    void search_part(const CascadeQuery& whole, const Store& store, const SearchRequest& request,
+                     const float* row, const Part& part, Answer& answer) {
+        const std::span<CascadeQuery> query = queries_for(1);
+        query[0].begin_part(whole, request, row, answer, workspace_);
+        run(store, query, part);
+    }
+
+    // What only a very large group needs is not kept.
+    void shrink() {
+        if (queries_.size() > kQueriesKept) queries_.resize(kQueriesKept);
+        if (log_.capacity() > kQueriesKept * kTileEntries) log_ = {};
+    }
+
+   private:
+    std::span<CascadeQuery> queries_for(std::size_t count) {
+        if (queries_.size() < count) queries_.resize(count);
+        return {queries_.data(), count};
+    }
+
+    void run(const Store& store, std::span<CascadeQuery> queries, const Part& part) {
         const std::size_t stride = (queries.size() == 1 ? kTilesLogged : 1) * kTileEntries;
         for (std::size_t c = 0; c < store.chunks(); ++c) {
             const std::size_t entries = store.chunk_entries(c);
             for (std::size_t first = 0; first < entries; first += stride) {
+                if (!part.has(c, first)) continue;
                 if (first == 0 || queries.size() > 1) poll_interrupt();
                 if (first % kRangeEntries == 0) {
                     for (CascadeQuery& query : queries) query.skip_cells(c, first);
@@ -127,13 +188,6 @@ class Cascade {
         for (CascadeQuery& query : queries) query.settle();
     }
 
-    // What only a very large group needs is not kept.
-    void shrink() {
-        if (queries_.size() > kQueriesKept) queries_.resize(kQueriesKept);
-        if (log_.capacity() > kQueriesKept * kTileEntries) log_ = {};
-    }
-
-   private:
     // Candidates of one query in one tile, neighbours in the log.
     struct Logged {
         CascadeQuery* query;
@@ -211,6 +265,37 @@ void search_cascade(const Store& store, const Kernels& kernels, const SearchRequ
     Kept<Cascade> cascade;
     cascade->search(store, kernels, request, queries, answers);
     cascade->shrink();
+}
+
+// The parts begin with one threshold, that of the seeds, and raise it each for itself: the counts
+// of the certificate do not depend on which thread was faster.
+void search_cascade_parts(const Store& store, const Kernels& kernels, const SearchRequest& request,
+                          const float* query, Answer& answer, std::size_t parts) {
+    Kept<Cascade> cascade;
+    const CascadeQuery& whole = cascade->begin(store, kernels, request, query, answer);
+    const std::span<const Hit> known =
+        answer.results.wants_best() ? answer.results.hits() : std::span<const Hit>();
+    Answers found(request, parts);
+    std::vector<std::int64_t> known_ids;
+    for (const Hit& hit : known) known_ids.push_back(hit.id);
+    std::sort(known_ids.begin(), known_ids.end());
+    for (Answer& part : found) {
+        for (const Hit& hit : known) part.results.offer(hit);
+    }
+    run_tasks(parts, parts, [&](std::size_t number) {
+        Kept<Cascade> helper;
+        helper->search_part(whole, store, request, query, {number, parts}, found[number]);
+    });
+    for (const Answer& part : found) {
+        for (const Hit& hit : part.results.hits()) {
+            const bool is_known = std::binary_search(known_ids.begin(), known_ids.end(), hit.id);
+            if (!is_known) answer.results.offer(hit);
+        }
+        answer.stats.add(part.stats);
+    }
+    answer.stats.sifted =
+        std::min<std::uint64_t>(answer.stats.sifted + whole.seeded(), store.size());
+    answer.stats.tightened += whole.seeded();
 }
 
 }  // namespace hiernorm

@@ -12,8 +12,10 @@ namespace {
 constexpr std::size_t kFollowed = 6;
 constexpr std::size_t kNearest = 16;
 
-// Reading more than this share of a range block by block is slower than reading it in a row.
-constexpr double kMostRead = 0.8;
+// Going from one listed block to the next costs as much as scanning so many slots of a block in a
+// row; measured. The queries of a group find the codes of a row in the nearest cache.
+constexpr double kSlotsOfStep = 12.8;
+constexpr double kSlotsOfStepInGroup = 36.0;
 
 // Where three of four ranges had to be read whole, the rest is not even tried.
 constexpr std::size_t kTrials = 4;
@@ -25,18 +27,22 @@ constexpr std::size_t cones_of(std::size_t entries, std::size_t level) {
 }  // namespace
 
 void CellSkipper::begin(const Store& store, const Kernels& kernels, const QueryView& view,
-                        Workspace& workspace) {
+                        bool in_group, Workspace& workspace) {
     store_ = &store;
     kernels_ = &kernels;
     workspace_ = &workspace;
     query_.prepare(kernels, store.encoding(), store.cells(), view, store.largest());
+    const auto slots = static_cast<double>(store.encoding().slots());
+    most_read_ = slots / (slots + (in_group ? kSlotsOfStepInGroup : kSlotsOfStep));
     tried_ = 0;
     whole_ = 0;
 }
 
 std::span<const std::uint32_t> CellSkipper::nearest(std::size_t entries) {
     const Cells& cells = store_->cells();
-    const std::size_t blocks_wanted = std::max(kNearest, 2 * entries / kBlockEntries);
+    const std::size_t blocks_wanted =
+        std::max(kNearest, 2 * entries / kBlockEntries) * seeding_effort(store_->size()) +
+        std::min(entries, kNearest);
     const std::size_t slots = cells.layout().slots();
     std::vector<std::uint32_t>& nearest = workspace_->nearest;
     std::vector<Candidate>& ranked = workspace_->ranked_cones;
@@ -95,7 +101,7 @@ bool CellSkipper::skip(std::size_t chunk, std::size_t first, double threshold, S
     require_cones(*cones, first, end);
     descend(*cones, first, end);
     const std::size_t blocks = cones_of(end, 0) - first / kBlockEntries;
-    if (static_cast<double>(left_count_) > kMostRead * static_cast<double>(blocks)) {
+    if (static_cast<double>(left_count_) > most_read_ * static_cast<double>(blocks)) {
         ++whole_;
         return false;
     }
@@ -109,14 +115,15 @@ bool CellSkipper::skip(std::size_t chunk, std::size_t first, double threshold, S
     return true;
 }
 
-// Checks the cones that descend() reads: of all levels but the topmost.
+// Checks the cones that descend() reads.
 void CellSkipper::require_cones(const ChunkCones& cones, std::size_t first, std::size_t end) const {
     const std::vector<const BlockChecks*>& checks = store_->checks().cones;
     if (checks.empty()) return;
     const ConeLayout& layout = store_->cells().layout();
-    for (std::size_t level = 0; level + 1 < kConeLevels; ++level) {
+    for (std::size_t level = 0; level < kConeLevels; ++level) {
         if (checks[level] == nullptr) continue;
-        const std::size_t begin = cone_bytes(layout, level, first);
+        const std::size_t in_block = entries_per_cone(level + 1);
+        const std::size_t begin = cone_bytes(layout, level, first / in_block * in_block);
         checks[level]->require(cones[level].data() + begin, cone_bytes(layout, level, end) - begin);
     }
 }
@@ -127,18 +134,21 @@ void CellSkipper::descend(const ChunkCones& cones, std::size_t first, std::size_
     Buffer<std::uint16_t>& below = workspace_->level_below;
     left_.grow(kMost + kBlockEntries);
     below.grow(kMost + kBlockEntries);
-    // The cones of 4,096 entries are few: those of the range are all looked at.
-    left_count_ = 0;
-    for (std::size_t entry = first; entry < end; entry += entries_per_cone(kConeLevels - 1)) {
-        left_[left_count_++] =
-            static_cast<std::uint16_t>(entry / entries_per_cone(kConeLevels - 1));
-    }
-    for (std::size_t level = kConeLevels - 1; level-- > 0;) {
+    // The topmost cones of a chunk are one block, of which the range has a few.
+    left_[0] = 0;
+    left_count_ = 1;
+    for (std::size_t level = kConeLevels; level-- > 0;) {
         left_count_ = kernels_->skip_cells_u8i8(cones[level].data(), left_.data(), left_count_,
                                                 query_.scan(), query_.cut(), below.data());
         const std::size_t last = cones_of(end, level);
         while (left_count_ != 0 && below[left_count_ - 1] >= last) --left_count_;
         std::swap(left_, below);
+        if (level + 1 < kConeLevels) continue;
+        const std::uint16_t* const begin = left_.data();
+        const auto before = static_cast<std::size_t>(
+            std::lower_bound(begin, begin + left_count_, first / entries_per_cone(level)) - begin);
+        left_count_ -= before;
+        if (before != 0) std::copy_n(begin + before, left_count_, left_.data());
     }
 }
 

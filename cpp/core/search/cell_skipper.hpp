@@ -1,8 +1,8 @@
-// The step "skip cells": the blocks that one query has to read are those whose cones, of 256
-// entries and then of 16, can hold a better entry. The cones of 4,096 entries only lead to the
-// first threshold.
+// The step "skip cells": the blocks that one query has to read are those whose cones, of 4,096
+// entries, then of 256, then of 16, can hold a better entry.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -14,13 +14,19 @@
 
 namespace hiernorm {
 
+// How much is read to find a first threshold: the more entries, the more a better one saves.
+constexpr std::size_t seeding_effort(std::size_t entries) {
+    constexpr std::size_t kEntries = std::size_t{1} << 18, kMost = 8;
+    return std::min(1 + entries / kEntries, kMost);
+}
+
 class CellSkipper {
    public:
-    void begin(const Store& store, const Kernels& kernels, const QueryView& view,
+    void begin(const Store& store, const Kernels& kernels, const QueryView& view, bool in_group,
                Workspace& workspace);
 
-    // Blocks of the store that point much the same way as the query, in order: at least 16, and
-    // twice `entries` entries, if there are as many.
+    // Blocks of the store that point much the same way as the query, in order: more than 16, with
+    // more than twice `entries` entries, if there are as many.
     std::span<const std::uint32_t> nearest(std::size_t entries);
 
     // Skips the blocks among kRangeEntries of a chunk, from entry `first` on, that cannot reach the
@@ -42,7 +48,8 @@ class CellSkipper {
     const Kernels* kernels_ = nullptr;
     Workspace* workspace_ = nullptr;
     ConeQuery query_;
-    std::size_t tried_ = 0;  // ranges, and those of them that had to be read whole
+    double most_read_ = 0.0;  // share of a range above which reading all of it is faster
+    std::size_t tried_ = 0;   // ranges, and those of them that had to be read whole
     std::size_t whole_ = 0;
     Buffer<std::uint16_t> left_;
     std::size_t left_count_ = 0;

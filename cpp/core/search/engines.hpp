@@ -13,6 +13,9 @@ namespace hiernorm {
 
 void search_cascade(const Store& store, const Kernels& kernels, const SearchRequest& request,
                     const float* queries, std::span<Answer> answers);
+// One query by as many threads as there are parts; the answer is the same.
+void search_cascade_parts(const Store& store, const Kernels& kernels, const SearchRequest& request,
+                          const float* query, Answer& answer, std::size_t parts);
 void search_paper(const Store& store, const Kernels& kernels, double alpha,
                   const SearchRequest& request, const float* queries, std::span<Answer> answers);
 void search_exhaustive(const Store& store, const Kernels& kernels, Metric metric,

@@ -4,32 +4,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "search/minor_reader.hpp"
+
 namespace hiernorm {
 namespace {
 
 constexpr std::size_t kRowsAhead = 3;
-
-// The minor's codes take away the tail's share, the row's major the errors of the codes. A tail
-// that is smaller than those (alpha = 0, say) is not worth reading.
-bool reads_minor(const PreparedQuery& query, const TileNorms& norms) {
-    return query.encoding().entry_tails || query.encoding().rotated() ||
-           query.codes().tail_slack(norms) >= query.codes().coded_slack(norms);
-}
-
-// Checks the rows of a stage that are about to be read, those of `entries` in ascending order.
-template <class Entries>
-void require_stage(const Store& store, const StageArguments& stage, std::size_t number,
-                   const Entries& entries) {
-    const std::vector<const BlockChecks*>& all = store.checks().stage_codes;
-    if (number >= all.size() || all[number] == nullptr) return;
-    const BlockChecks& checks = *all[number];
-    const auto row_of = [&](const auto& entry) {
-        return stage.rows + (entry.position - stage.first_position) * stage.row_bytes;
-    };
-    const std::size_t spanned = entries.back().position - entries.front().position + 1;
-    if (checks.knows(row_of(entries.front()), spanned * stage.row_bytes)) return;
-    for (const auto& entry : entries) checks.require(row_of(entry), stage.row_bytes);
-}
 
 }  // namespace
 
@@ -41,7 +21,6 @@ void Refinement::begin() {
 
 std::span<Candidate> Refinement::sift(PreparedQuery& query, const Chunk& chunk,
                                       const TileNorms& norms, std::span<Candidate> candidates) {
-    const Encoding& encoding = query.encoding();
     const std::int32_t cut = query.cut(norms);
     std::size_t left = 0;
     std::int32_t skipped = kNoScore;
@@ -53,13 +32,7 @@ std::span<Candidate> Refinement::sift(PreparedQuery& query, const Chunk& chunk,
     query.skip_scores(skipped, norms);
     query.stats().sifted += left;
     candidates = candidates.first(left);
-    if (!encoding.entry_tails) return candidates;
-    const std::uint8_t* codes = chunk.major_codes.data();
-    for (Candidate& candidate : candidates) {
-        const std::size_t entry = candidate.position % kChunkEntries;
-        candidate.score -=
-            query.codes().tail_score(encoding, codes + entry_offset(entry, encoding.slots()));
-    }
+    take_back_tails(query, chunk, candidates);
     return candidates;
 }
 
@@ -75,29 +48,8 @@ void Refinement::tighten(PreparedQuery& query, const Chunk& chunk, const TileNor
         }
         return;
     }
-    const Kernels& kernels = query.kernels();
-    const std::vector<Stage>& stages = query.encoding().stages;
-    double* const skipped = &query.stats().skipped_bound;
-    const auto first =
-        static_cast<std::uint32_t>(candidates[0].position / kChunkEntries * kChunkEntries);
-    for (std::size_t s = 0; s < stages.size() && left_ != 0; ++s) {
-        StageArguments stage = query.codes().stage_arguments(s, norms);
-        stage.rows = chunk.stage_codes[s].data();
-        stage.row_bytes = stages[s].bytes;
-        stage.first_position = first;
-        if (s != 0) {
-            require_stage(query.store(), stage, s, std::span(contenders, left_));
-            left_ = kernels.tighten_next_u8i8(stage, query.threshold(), contenders, left_,
-                                              skipped);
-            continue;
-        }
-        require_stage(query.store(), stage, s, candidates);
-        left_ = kernels.tighten_first_u8i8(stage, query.threshold(), candidates.data(), left_,
-                                           contenders, skipped);
-        for (std::size_t i = 0; i < left_; ++i) {
-            prefetch(query.store().row(contenders[i].position));
-        }
-    }
+    left_ = read_minors(query, chunk, norms, query.threshold(), candidates, contenders,
+                        &query.stats().skipped_bound);
 }
 
 // What is left of the error bounds the score from below as well: bound - width.

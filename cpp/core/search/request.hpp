@@ -63,7 +63,8 @@ class Answers {
         if (request.range) {
             for (Answer& answer : answers_) answer.results.want_from(request.threshold);
         } else {
-            if (request.k != 0 && count > std::numeric_limits<std::size_t>::max() / sizeof(Hit) / request.k) {
+            if (request.k != 0 &&
+                count > std::numeric_limits<std::size_t>::max() / sizeof(Hit) / request.k) {
                 throw std::bad_alloc();
             }
             hits_.grow_geometrically(count * request.k);

@@ -62,7 +62,12 @@ class Results {
                                                               : fixed_threshold_;
     }
 
-    // Best first.
+    // In any order.
+    std::span<const Hit> hits() const {
+        return range_ ? std::span<const Hit>(found_) : std::span<const Hit>(room_.first(best_));
+    }
+
+    // Best first; nothing can be offered after it.
     std::span<const Hit> sorted() {
         const std::span<Hit> hits = range_ ? std::span(found_) : room_.first(best_);
         std::sort(hits.begin(), hits.end(), ranks_before);

@@ -1,21 +1,19 @@
-// Finds the best majors, of the nearest cells or of the first tiles.
+// Finds the best entries of the nearest cells, by their codes, or the best majors of the first
+// tiles.
 #include "search/seeding.hpp"
 
 #include <algorithm>
 #include <functional>
 
+#include "search/minor_reader.hpp"
+
 namespace hiernorm {
 namespace {
 
 constexpr std::size_t kFewSeeds = 64;
-constexpr std::size_t kMoreSeeds = 3;  // from cells: the best major need not be the best entry
-
-// Score and position in one number, so that the order is total: the larger score comes first, then
-// the smaller position.
-std::int64_t key_of(std::int32_t score, std::size_t position) {
-    return std::int64_t{score} * (std::int64_t{1} << 32) - static_cast<std::int64_t>(position);
-}
-std::uint32_t position_of(std::int64_t key) { return static_cast<std::uint32_t>(-key); }
+constexpr std::size_t kMoreSeeds = 2;      // from cells, beyond those that are wanted
+constexpr std::size_t kBlocksPooled = 4;   // blocks whose best major decides what is read further
+constexpr std::size_t kBlocksPerSeed = 2;  // more of them for each seed
 
 // The n-th largest of the tile's scores, 1 <= n <= entries.
 std::int32_t nth_largest(Workspace& workspace, std::size_t n, std::size_t entries) {
@@ -40,6 +38,14 @@ std::int32_t nth_largest(Workspace& workspace, std::size_t n, std::size_t entrie
     return best.back();
 }
 
+void fetch_minors(const Encoding& encoding, const Chunk& chunk,
+                  std::span<const Candidate> candidates) {
+    const std::size_t bytes = encoding.stages[0].bytes;
+    for (const Candidate& candidate : candidates) {
+        prefetch(chunk.stage_codes[0].data() + candidate.position % kChunkEntries * bytes);
+    }
+}
+
 }  // namespace
 
 void Seeding::begin() {
@@ -48,49 +54,94 @@ void Seeding::begin() {
 }
 
 void Seeding::seed_from_cells(PreparedQuery& query, CellSkipper& cells) {
-    const std::size_t entries = query.store().size();
-    const std::size_t wanted = query.missing() + kMoreSeeds;
-    std::vector<std::int64_t>& best = query.workspace().best_keys;
-    best.clear();
+    const std::size_t size = query.store().size(), wanted = query.missing() + kMoreSeeds;
     // With a mask it takes more entries to find as many that count.
-    for (const std::uint32_t block : cells.nearest(query.mask().expected(wanted, entries))) {
-        const std::size_t first = std::size_t{block} * kBlockEntries;
-        find_best(query, first, std::min(kBlockEntries, entries - first), wanted);
+    const std::size_t expected = query.mask().expected(wanted, size);
+    fill_pool(query, cells.nearest(expected),
+              kBlocksPooled * seeding_effort(size) + kBlocksPerSeed * wanted);
+    if (query.workspace().pool.size() < query.missing()) return;
+    for (const Contender& seed : best_by_codes(query, wanted)) {
+        query.prefetch_row(seed.position);
+        seeds_.push_back(seed.position);
     }
-    if (best.size() < query.missing()) return;
-    for (const std::int64_t key : best) seeds_.push_back(position_of(key));
-    for (const std::uint32_t position : seeds_) query.prefetch_row(position);
     for (const std::uint32_t position : seeds_) query.settle(position);
     seeded_ = seeds_.size();
     std::sort(seeds_.begin(), seeds_.end());
 }
 
-bool Seeding::is_seed(std::uint32_t position) const {
-    return std::binary_search(seeds_.begin(), seeds_.end(), position);
+// Leaves the entries of the blocks, in order, that may be returned and have no lower score than the
+// best of the first `best` blocks, ranked by their best.
+void Seeding::fill_pool(const PreparedQuery& query, std::span<const std::uint32_t> blocks,
+                        std::size_t best) {
+    const std::size_t size = query.store().size(), slots = query.encoding().slots();
+    Workspace& workspace = query.workspace();
+    workspace.scores.grow_geometrically(blocks.size() * kBlockEntries);
+    std::int32_t* const scores = workspace.scores.data();
+    std::vector<std::int32_t>& largest = workspace.best_scores;
+    largest.clear();
+    for (std::size_t b = 0; b < blocks.size(); ++b) {
+        std::int32_t* const block = scores + b * kBlockEntries;
+        const std::size_t first = std::size_t{blocks[b]} * kBlockEntries;
+        const std::size_t entries = std::min(kBlockEntries, size - first);
+        const Chunk& chunk = query.store().chunk(first / kChunkEntries);
+        query.kernels().score_u8i8(chunk.major_codes.data() + first % kChunkEntries * slots,
+                                   entries, query.codes().scan(), block);
+        query.mask().hide(block, first, entries, kNoScore);
+        std::fill(block + entries, block + kBlockEntries, kNoScore);
+        largest.push_back(*std::max_element(block, block + kBlockEntries));
+    }
+    workspace.pool.clear();
+    if (largest.empty()) return;
+    const auto nth =
+        largest.begin() + static_cast<std::ptrdiff_t>(std::min(best, largest.size()) - 1);
+    std::nth_element(largest.begin(), nth, largest.end(), std::greater<>());
+    const std::int32_t cut = std::max(*nth, kNoScore + 1) - 1;
+    for (std::size_t b = 0; b < blocks.size(); ++b) {
+        Candidate found[2 * kBlockEntries];
+        const std::size_t count = query.kernels().sift_i32(
+            scores + b * kBlockEntries, kBlockEntries, cut,
+            blocks[b] * static_cast<std::uint32_t>(kBlockEntries), found, nullptr);
+        workspace.pool.insert(workspace.pool.end(), found, found + count);
+    }
 }
 
-// Keeps the keys of the `wanted` best majors seen so far: a heap with the worst of them in front.
-void Seeding::find_best(const PreparedQuery& query, std::size_t first, std::size_t entries,
-                        std::size_t wanted) {
-    std::vector<std::int64_t>& best = query.workspace().best_keys;
-    Buffer<std::int32_t>& scores = query.workspace().scores;
-    scores.grow_geometrically(entries + kBlockEntries);
-    const Chunk& chunk = query.store().chunk(first / kChunkEntries);
-    const std::int32_t largest = query.kernels().score_u8i8(
-        chunk.major_codes.data() + first % kChunkEntries * query.encoding().slots(), entries,
-        query.codes().scan(), scores.data());
-    if (best.size() == wanted && key_of(largest, first) < best.front()) return;
-    for (std::size_t i = 0; i < entries; ++i) {
-        const std::int64_t key = key_of(scores[i], first + i);
-        if (best.size() == wanted && key < best.front()) continue;
-        if (!query.mask().allows(first + i)) continue;
-        if (best.size() == wanted) {
-            std::pop_heap(best.begin(), best.end(), std::greater<>());
-            best.pop_back();
+// The best of the pool by the codes of the major and of the first stage of the minor.
+std::span<const Contender> Seeding::best_by_codes(const PreparedQuery& query, std::size_t wanted) {
+    const std::span<Candidate> pool = query.workspace().pool;
+    const TileNorms& norms = query.store().largest();
+    Buffer<Contender>& buffer = query.workspace().contenders;
+    buffer.grow_geometrically(pool.size());
+    const std::span<Contender> contenders(buffer.data(), pool.size());
+    const bool minor_read = reads_minor(query, norms);
+    for (std::size_t first = 0, end = 0; first < pool.size(); first = end) {
+        const std::size_t c = pool[first].position / kChunkEntries;
+        while (end < pool.size() && pool[end].position / kChunkEntries == c) ++end;
+        const Chunk& chunk = query.store().chunk(c);
+        const std::span<Candidate> inside = pool.subspan(first, end - first);
+        if (minor_read) fetch_minors(query.encoding(), chunk, inside);
+        take_back_tails(query, chunk, inside);
+        if (minor_read) {
+            double skipped = -kInfinity;
+            read_minors(query, chunk, norms, -kInfinity, inside, contenders.data() + first,
+                        &skipped, {.stages = 1, .fetch_rows = false});
+            continue;
         }
-        best.push_back(key);
-        std::push_heap(best.begin(), best.end(), std::greater<>());
+        for (std::size_t i = first; i < end; ++i) {
+            contenders[i] = {pool[i].position, pool[i].score, 0,
+                             query.codes().major_bound(pool[i].score) + query.proved_slack(norms)};
+        }
     }
+    const auto count = static_cast<std::ptrdiff_t>(std::min(wanted, contenders.size()));
+    std::partial_sort(contenders.begin(), contenders.begin() + count, contenders.end(),
+                      [](const Contender& a, const Contender& b) {
+                          return a.bound > b.bound ||
+                                 (a.bound == b.bound && a.position < b.position);
+                      });
+    return contenders.first(static_cast<std::size_t>(count));
+}
+
+bool Seeding::is_seed(std::uint32_t position) const {
+    return std::binary_search(seeds_.begin(), seeds_.end(), position);
 }
 
 std::size_t Seeding::seed_from_tile(PreparedQuery& query, const Tile& tile, Candidate* out) {
@@ -120,8 +171,8 @@ std::size_t Seeding::seed_from_tile(PreparedQuery& query, const Tile& tile, Cand
     }
     if (wanted == allowed) return 0;
     std::int32_t skipped = kNoScore;
-    count = kernels.sift_i32(scores.data(), tile.entries, query.cut(tile.norms), tile.position,
-                             out, &skipped);
+    count = kernels.sift_i32(scores.data(), tile.entries, query.cut(tile.norms), tile.position, out,
+                             &skipped);
     query.skip_scores(skipped, tile.norms);
     return count;
 }

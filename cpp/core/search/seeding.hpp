@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "search/cell_skipper.hpp"
@@ -14,12 +15,19 @@ class Seeding {
    public:
     void begin();
 
-    // With cells: settles the best majors of the blocks that point the query's way.
+    // With cells: settles the best entries, by their codes, of the blocks that point the query's
+    // way.
     void seed_from_cells(PreparedQuery& query, CellSkipper& cells);
 
     // Without: settles the best majors of the tile. Writes its other candidates, if the threshold
     // allows any, to `out` (room for all and one block more) and returns their number.
     std::size_t seed_from_tile(PreparedQuery& query, const Tile& tile, Candidate* out);
+
+    // For a part of the search of a query: another part has settled the seeds, and counts them.
+    void take_seeds(const Seeding& other) {
+        seeds_ = other.seeds_;
+        seeded_ = 0;
+    }
 
     // Entries settled so far by either.
     std::uint64_t seeded() const { return seeded_; }
@@ -28,8 +36,9 @@ class Seeding {
     bool is_seed(std::uint32_t position) const;
 
    private:
-    void find_best(const PreparedQuery& query, std::size_t first, std::size_t entries,
-                   std::size_t wanted);
+    void fill_pool(const PreparedQuery& query, std::span<const std::uint32_t> blocks,
+                   std::size_t best);
+    std::span<const Contender> best_by_codes(const PreparedQuery& query, std::size_t wanted);
 
     std::vector<std::uint32_t> seeds_;  // positions of those that were settled, in order
     std::uint64_t seeded_ = 0;

@@ -3,10 +3,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <cstddef>
 #include <exception>
+#include <memory>
 #include <mutex>
-#include <system_error>
+#include <new>
 #include <thread>
 #include <vector>
 
@@ -14,6 +17,11 @@
 #include "interrupt.hpp"
 
 namespace hiernorm {
+
+inline constexpr std::chrono::milliseconds kPollPause{20};
+
+// Memory that must be left for a thread to be started.
+inline constexpr std::size_t kSpareBytes = std::size_t{1} << 22;
 
 // Calls task(0) .. task(count - 1), each once, in any order. The first exception is rethrown.
 // Threads that the system refuses to start are done without.
@@ -38,17 +46,50 @@ void run_tasks(std::size_t count, std::size_t threads, Task task) {
             stop = true;
         }
     };
+    std::mutex running_mutex;
+    std::condition_variable one_less;
+    std::size_t running = 0;
     const auto help = [&] {
-        const HelperScope scope(stop);
-        work();
+        {
+            const HelperScope scope(stop);
+            work();
+        }
+        const std::lock_guard lock(running_mutex);
+        --running;
+        one_less.notify_one();
     };
     std::vector<std::thread> helpers;
     helpers.reserve(std::min(threads, count) - 1);
     try {
-        for (std::size_t t = 1; t < std::min(threads, count); ++t) helpers.emplace_back(help);
-    } catch (const std::system_error&) {
+        for (std::size_t t = 1; t < std::min(threads, count); ++t) {
+            // The C library ends the process if it finds no memory for the variables of a thread.
+            const std::unique_ptr<std::byte[]> spare(new (std::nothrow) std::byte[kSpareBytes]);
+            if (!spare) break;
+            {
+                const std::lock_guard lock(running_mutex);
+                ++running;
+            }
+            helpers.emplace_back(help);
+        }
+    } catch (const std::exception&) {  // system_error of the thread, or bad_alloc
+        const std::lock_guard lock(running_mutex);
+        --running;
     }
     work();
+    // Helpers may have long tasks left: this thread hears of Ctrl-C for them.
+    try {
+        std::unique_lock lock(running_mutex);
+        while (!one_less.wait_for(lock, kPollPause, [&] { return running == 0; })) {
+            lock.unlock();
+            poll_interrupt();
+            lock.lock();
+        }
+    } catch (...) {
+        const std::lock_guard lock(failure_mutex);
+        if (!failure) failure = std::current_exception();
+        stop = true;
+        next = count;
+    }
     for (std::thread& helper : helpers) helper.join();
     if (failure) std::rethrow_exception(failure);
 }

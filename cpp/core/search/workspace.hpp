@@ -15,9 +15,9 @@ namespace hiernorm {
 // What the steps of a query write and read within one call of a step; the queries of a group share
 // it. Values are undefined before a step has written them.
 struct Workspace {
-    Buffer<std::int32_t> scores;           // seed: of a tile or a block
-    std::vector<std::int32_t> best_scores;  // seed from a tile
-    std::vector<std::int64_t> best_keys;    // seed from cells
+    Buffer<std::int32_t> scores;            // seed: of a tile or of blocks
+    std::vector<std::int32_t> best_scores;  // seed: of a tile, or of each block
+    std::vector<Candidate> pool;            // seed from cells
     std::vector<Candidate> ranked_cones;    // best first
     std::vector<std::uint32_t> nearest;     // cones, then blocks
     Buffer<std::uint16_t> level_below;      // skip cells

@@ -26,6 +26,7 @@ from hiernorm.extras import import_extra
 from hiernorm.index import Index
 from hiernorm.matching import DescriptorSet
 from hiernorm.progress import ProgressCallback
+from hiernorm.storage.errors import DamagedError, LockedError
 
 INT16 = np.iinfo(np.int16).max
 """Largest keypoint that hloc's int16 can name."""
@@ -138,9 +139,9 @@ def match_features(
             raise FileNotFoundError(f"no features at {file}: expected a file of hloc")
     wanted = _read_names(Path(pairs)) if isinstance(pairs, str | Path) else list(pairs)
     with (
-        h5py.File(str(features), "r") as first,
-        h5py.File(str(features_ref or features), "r") as second,
-        h5py.File(str(matches), "a") as out,
+        _open(h5py, features, "r") as first,
+        _open(h5py, features_ref or features, "r") as second,
+        _open(h5py, matches, "a") as out,
     ):
         todo = [
             pair
@@ -158,6 +159,23 @@ def match_features(
             if progress is not None:
                 progress(done, len(todo))
     return len(todo)
+
+
+def _open(h5py: Any, file: Path | str, mode: str) -> Any:
+    """Open a file of hloc; one that cannot be opened is named, with what to do."""
+    try:
+        return h5py.File(str(file), mode)
+    except BlockingIOError as error:
+        raise LockedError(
+            f"{file} is locked: another process has it open. Wait for it, then run this again; "
+            "pairs that are matched already are kept"
+        ) from error
+    except (FileNotFoundError, PermissionError, IsADirectoryError):
+        raise
+    except OSError as error:
+        raise DamagedError(
+            f"{file} is no HDF5 file, or it is damaged ({error}). Move it away and make it again"
+        ) from error
 
 
 def pair_name(first: str, second: str) -> str:

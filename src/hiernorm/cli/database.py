@@ -306,16 +306,16 @@ def compact(database: Path, salvage: bool, wait: float, as_json: bool) -> None:
 
     What deleted entries took up becomes free. Answers stay the same.
     """
-    db = Database.open(database, lock_timeout=wait)
-    before = db.info()
     if salvage:
         with progress_bar(database.name) as report:
-            found = db.salvage(progress=report)
+            found = Database.salvage_folder(database, lock_timeout=wait, progress=report)
         lost = [{"file": e.file, "entries": e.count, "ids": e.ids.tolist()} for e in found.lost]
         lines = [f"{database}: {found.kept:,} entries kept, {found.lost_count:,} lost"]
         text = "\n".join([*lines, *(str(entries) for entries in found.lost)])
-        echo_result(as_json, text, kept=found.kept, lost=lost, **db.info())
+        echo_result(as_json, text, kept=found.kept, lost=lost, **Database.open(database).info())
         return
+    db = Database.open(database, lock_timeout=wait)
+    before = db.info()
     with progress_bar(database.name) as report:
         db.compact(progress=report)
     after = db.info()

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from hiernorm.extras import import_extra
+
+CLUSTER_VARIABLE = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
 
 
 def connect(address: str | None = None) -> Any:
@@ -15,7 +19,8 @@ def connect(address: str | None = None) -> Any:
     ----------
     address
         The address of a cluster, as for ``ray.init``. By default RAY_ADDRESS, else a new local Ray
-        that ends with this process. An existing connection is kept.
+        that ends with this process and listens on the loopback interface alone. An existing
+        connection is kept. To listen on all interfaces, start Ray yourself and give its address.
     """
     ray = import_extra("ray", extra="ray")
     if ray.is_initialized():
@@ -27,5 +32,30 @@ def connect(address: str | None = None) -> Any:
         # Ray's workers have a low priority by default; here a caller waits for them.
         os.environ.setdefault("RAY_worker_niceness", "0")
         options["include_dashboard"] = False
+        with _on_loopback(ray):
+            ray.init(address=address, **options)
+        return ray
     ray.init(address=address, **options)
     return ray
+
+
+@contextmanager
+def _on_loopback(ray: Any) -> Iterator[None]:
+    """A Ray that is started in this block listens on the loopback interface.
+
+    Ray has no option for it. It does so by default where it has no clusters of several machines, on
+    macOS and Windows, and this variable is what decides. Whoever sets the variable has decided; it
+    is undone for clusters that this process joins later.
+    """
+    if CLUSTER_VARIABLE in os.environ:
+        yield
+        return
+    constants = ray._private.ray_constants
+    before = constants.ENABLE_RAY_CLUSTER
+    os.environ[CLUSTER_VARIABLE] = "0"  # for Ray's processes
+    constants.ENABLE_RAY_CLUSTER = False  # Ray has been imported: it has read the variable
+    try:
+        yield
+    finally:
+        constants.ENABLE_RAY_CLUSTER = before
+        del os.environ[CLUSTER_VARIABLE]

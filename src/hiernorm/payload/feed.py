@@ -10,6 +10,7 @@ from typing import Any
 from hiernorm.extras import import_extra
 from hiernorm.payload import EXTRA
 from hiernorm.payload.columns import Column, agree, complete
+from hiernorm.payload.parquet_files import open_parquet
 from hiernorm.payload.tables import as_table, check_rows
 
 BATCH = 8192
@@ -86,11 +87,10 @@ def join_tables(pieces: Sequence[tuple[int, Any]]) -> Any:
 
 def _read_parquet(path: Path) -> Iterator[Any]:
     arrow = import_extra("pyarrow", extra=EXTRA)
-    parquet = import_extra("pyarrow.parquet", extra=EXTRA)
     if not path.exists():
         raise FileNotFoundError(f"payload {path} does not exist")
     if path.suffix.lower() != ".parquet":
         raise ValueError(f"payload {path}: a file of columns is .parquet")
-    with parquet.ParquetFile(path) as file:
+    with open_parquet(path, EXTRA) as file:
         for batch in file.iter_batches(batch_size=BATCH):
             yield as_table(arrow.Table.from_batches([batch]))

@@ -43,8 +43,10 @@ from hiernorm.reference.query import LOWEST, OFFSET, Norms, Query
 
 TILE = 2048
 """Entries that share one set of norms."""
-MORE_SEEDS = 3
+MORE_SEEDS = 2
 """Seeds from cells beyond those that are wanted."""
+BLOCKS_POOLED, BLOCKS_PER_SEED = 4, 2
+"""Blocks whose best major decides of which entries the minor is read to find the seeds."""
 
 Tensors = Mapping[str, npt.NDArray[Any]]
 
@@ -163,15 +165,21 @@ class _Cascade:
         self.skip(self.query.scale * scores + self.slack(tile))
 
     def seed_from_cells(self) -> None:
-        """Settle the best majors of the blocks that point the query's way."""
+        """Settle the best entries, by their codes, of the blocks that point the query's way."""
         self.cells = Cells(self.query, self.tensors)
         wanted = self.k + MORE_SEEDS
         near = self.cells.nearest(wanted)
-        best = near[np.argsort(-self.scores[near], kind="stable")[:wanted]]
-        if len(best) >= self.k:
-            self.seeds, self.seeded = set(best.tolist()), len(best)
-            for position in best.tolist():
-                self.settle(position)
+        _, firsts = np.unique(near // BLOCK, return_index=True)
+        largest = np.sort(np.maximum.reduceat(self.scores[near], firsts))[::-1]
+        blocks = BLOCKS_POOLED * self.cells.effort + BLOCKS_PER_SEED * wanted
+        pool = near[self.scores[near] >= largest[min(blocks, len(largest)) - 1]]
+        if len(pool) < self.k:
+            return
+        _, bounds = self._read_minors(self.query.largest, pool, -np.inf, stages=1)
+        best = pool[np.argsort(-bounds, kind="stable")[:wanted]]
+        self.seeds, self.seeded = set(best.tolist()), len(best)
+        for position in best.tolist():
+            self.settle(position)
 
     def skip_cells(self, first: int) -> Int64Array | None:
         """The blocks of a range that can hold an entry which reaches the threshold; None: all."""
@@ -225,19 +233,30 @@ class _Cascade:
 
     def tighten(self, tile: int, candidates: Int64Array) -> tuple[Int64Array, Float64Array]:
         """The candidates whose bound after each stage reaches the threshold, and the last bound."""
-        query, norms = self.query, self.norms[tile // TILE]
+        return self._read_minors(self.norms[tile // TILE], candidates, self.threshold)
+
+    def _read_minors(
+        self,
+        norms: Norms,
+        candidates: Int64Array,
+        threshold: float,
+        stages: int | None = None,
+    ) -> tuple[Int64Array, Float64Array]:
+        """The same for any threshold, for entries that have at most these norms."""
+        query = self.query
         if not self._reads_minor(norms):
-            return candidates, query.scale * self.majors[candidates] + self.slack(tile)
+            slack = query.coded_slack(norms) + query.tail_slack(norms)
+            return candidates, query.scale * self.majors[candidates] + slack
         base = query.coded_slack(norms) + query.minor_slack(norms)
         minors = np.zeros(len(candidates), np.int64)
         bounds = np.zeros(len(candidates))
-        for stage, codes in enumerate(query.stage_codes):
+        for stage, codes in enumerate(query.stage_codes[:stages]):
             rows = self.tensors[f"minor_codes.{stage}"][candidates].astype(np.int64)
             minors = minors + (rows[:, : len(codes)] - OFFSET) @ codes
             bounds = base + query.scale * self.majors[candidates] + query.minor_scale * minors
             if stage + 1 < len(query.stage_codes):
                 bounds = bounds + query.stage_tails[stage] * rows[:, -1]
-            left = bounds >= self.threshold
+            left = bounds >= threshold
             self.skip(bounds[~left])
             candidates, minors, bounds = candidates[left], minors[left], bounds[left]
         return candidates, bounds

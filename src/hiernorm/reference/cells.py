@@ -30,9 +30,13 @@ from hiernorm.reference.query import (
 BLOCK, RANGE = 16, 8192
 """Entries of a block, and those for which cells are skipped at a time."""
 NEAREST, FOLLOWED = 16, 6
-"""Blocks of entries that seeds are taken from, and cones of each level that lead there."""
-MOST_READ, TRIALS = 0.8, 4
-"""Share of a range that is read block by block; ranges tried before skipping is given up."""
+"""Blocks of entries that seeds are taken from, and cones of each level that lead to as many."""
+EFFORT_ENTRIES, MOST_EFFORT = 2**18, 8
+"""Entries for which so many blocks are read once more, and how often at most."""
+SLOTS_OF_STEP = 12.8
+"""Slots of codes that can be scanned in a row while a search goes from one block to another."""
+TRIALS = 4
+"""Ranges tried before skipping is given up."""
 LEAST_NEED = 0.05
 """Below this cosine nearly every cone would be read."""
 
@@ -88,11 +92,14 @@ class Cells:
             level: rows_of(tensors[f"cones_{level}"])[:, :slots] - OFFSET
             for level in (BLOCK, BLOCK**2, BLOCK**3)
         }
+        slots = tensors["major_codes"].shape[1] * 4
+        self.most_read = slots / (slots + SLOTS_OF_STEP)  # more of a range is better read whole
+        self.effort = min(1 + self.entries // EFFORT_ENTRIES, MOST_EFFORT)
         self.tried = self.whole = 0
 
     def nearest(self, wanted: int) -> Int64Array:
         """Entries of the blocks that point much the same way as the query."""
-        blocks = max(NEAREST, 2 * wanted // BLOCK)
+        blocks = max(NEAREST, 2 * wanted // BLOCK) * self.effort + min(wanted, NEAREST)
         near = np.arange(-(-self.entries // BLOCK**4))
         for level in (BLOCK**3, BLOCK**2, BLOCK):
             inside = self._inside(near, -(-self.entries // level))
@@ -115,10 +122,10 @@ class Cells:
         self.tried += 1
         blocks = np.arange(first // BLOCK, -(-min(first + RANGE, self.entries) // BLOCK))
         left = blocks
-        for level in (BLOCK**2, BLOCK):
+        for level in (BLOCK**3, BLOCK**2, BLOCK):
             above = self.cones[level] @ aimed > self.query.cut
             left = left[above[left // (level // BLOCK)]]
-        if len(left) > MOST_READ * len(blocks):
+        if len(left) > self.most_read * len(blocks):
             self.whole += 1
             return None, False
         return left, len(left) < len(blocks)

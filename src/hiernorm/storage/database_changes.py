@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy.typing as npt
@@ -13,6 +15,7 @@ from hiernorm.storage.database_state import DatabaseState
 from hiernorm.storage.errors import DatabaseError
 from hiernorm.storage.salvage import Salvage
 from hiernorm.storage.state import State, open_state
+from hiernorm.storage.writer import DatabaseWriter
 
 T = TypeVar("T")
 
@@ -131,9 +134,49 @@ class DatabaseChanges(DatabaseState):
         An entry is kept if the checksums of the blocks that hold its row, its id and its payload
         match; codes are made anew. In a segment of an earlier version, without checksums, all
         entries are kept or none. Restore a snapshot instead, if there is one. Returns what was kept
-        and lost.
+        and lost. :meth:`salvage_folder` does the same where ``open`` refuses.
         """
         return self._change(lambda state: self._writer.salvage(state, progress))
+
+    @classmethod
+    def salvage_folder(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        lock_timeout: float = 0.0,
+        progress: ProgressCallback | None = None,
+    ) -> Salvage:
+        """:meth:`salvage` of a database that may be too damaged to open.
+
+        The manifest must be intact. A segment is lost as a whole if a file of it is missing or cut,
+        or has a damaged header, or if the list of its deleted entries is damaged.
+
+        Parameters
+        ----------
+        path
+            The folder.
+        lock_timeout
+            Seconds to wait for another writer.
+        progress
+            Called with the number of entries kept so far, and of all that are kept.
+
+        Raises
+        ------
+        hiernorm.DatabaseError
+            If there is no database, its manifest is damaged, or a file has a later version.
+
+        Examples
+        --------
+        >>> import tempfile, hiernorm
+        >>> db = hiernorm.Database.create(tempfile.mkdtemp() + "/points.hn", dim=2)
+        >>> db.add([[1, 0], [0, 1]])
+        2
+        >>> db.close()
+        >>> hiernorm.Database.salvage_folder(db.path)
+        Salvage(kept=2, lost=())
+        """
+        found, _ = DatabaseWriter(Path(path), lock_timeout).salvage(None, progress)
+        return found
 
     def refresh(self) -> bool:
         """Move on to the newest generation; returns whether there was a newer one."""

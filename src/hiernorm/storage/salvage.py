@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 
+from hiernorm import _core
 from hiernorm.array_types import BoolArray, Int64Array
 from hiernorm.storage.block_checks import FileChecks
+from hiernorm.storage.errors import DatabaseError, FormatVersionError
+from hiernorm.storage.manifest import read_manifest
 from hiernorm.storage.payload_gatherer import PayloadSource
 from hiernorm.storage.payload_salvage import find_intact_payload
-from hiernorm.storage.state import SegmentView
+from hiernorm.storage.state import SegmentView, State, open_view
 
 TABLE = ("sorted_ids", "sorted_positions")
 
@@ -101,3 +105,29 @@ def find_intact(view: SegmentView, live: BoolArray) -> tuple[IntactEntries, Lost
         segment.file.path.name, int(np.count_nonzero(lost)), np.sort(ids[lost & known])
     )
     return IntactEntries(keep, ids, source), found
+
+
+def open_readable(
+    folder: Path, like: _core.Index, previous: State | None
+) -> tuple[State, list[LostEntries]]:
+    """The newest generation without the segments that cannot be opened; and what these held.
+
+    Such a segment has a file that is missing or cut, a damaged header, or damaged tombstones:
+    without them nobody knows which of its entries were deleted. Its ids are not known either.
+
+    Raises
+    ------
+    DatabaseError
+        If the manifest is damaged, or a file is of a later version of the format.
+    """
+    manifest = read_manifest(folder)
+    known = {} if previous is None else {view.record.data.file: view for view in previous.views}
+    views, lost = [], []
+    for record in manifest.segments:
+        try:
+            views.append(open_view(folder, record, manifest, like, known))
+        except FormatVersionError:
+            raise
+        except (DatabaseError, FileNotFoundError):
+            lost.append(LostEntries(record.data.file, record.live, np.empty(0, np.int64)))
+    return State(manifest, tuple(views)), lost

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import zipfile
 import zlib
@@ -12,12 +13,14 @@ from typing import Any, Literal
 
 import numpy as np
 
+from hiernorm._expansion import require_expansion
 from hiernorm._regular_files import open_regular
 from hiernorm.array_types import AnyArray, Float32Array
 from hiernorm.arrays import as_rows
 from hiernorm.extras import import_extra
 from hiernorm.inputs import is_array, to_numpy
 from hiernorm.payload.feed import join_tables, read_table
+from hiernorm.payload.parquet_files import mean_row_bytes, open_parquet
 from hiernorm.storage.errors import DamagedError
 from hiernorm.storage.tensors import TensorFile
 
@@ -173,8 +176,8 @@ def count_rows(source: object) -> int | None:
         file = open_tensors(path)
         return file.header.tensors[_matrix_name(path, _shapes(file))].shape[0]
     if path.suffix.lower() == ".parquet":
-        parquet = import_extra("pyarrow.parquet", extra="parquet")
-        return int(parquet.ParquetFile(path).metadata.num_rows)
+        with open_parquet(path, "parquet") as file:
+            return int(file.metadata.num_rows)
     return None
 
 
@@ -196,8 +199,10 @@ def _read_npy(path: Path) -> Iterator[Piece]:
 def _read_npz(path: Path) -> Iterator[Piece]:
     """Members are read one piece after the other, whether they are compressed or not."""
     with _open_npz(path) as archive:
-        shapes = {name: _npz_shape(archive, name) for name in archive.files}
-        name = _matrix_name(path, shapes)
+        layouts = {name: _npz_layout(archive, name) for name in archive.files}
+        name = _matrix_name(path, {name: shape for name, (shape, _) in layouts.items()})
+        read = [layouts[member] for member in {name, "ids"} & set(layouts)]
+        require_expansion(path, sum(math.prod(shape) * size for shape, size in read))
         ids = archive["ids"] if "ids" in archive.files else None
         with zipfile.ZipFile(path) as packed, packed.open(f"{name}.npy") as member:
             shape, fortran, dtype = _npy_header(member)
@@ -232,9 +237,11 @@ def _open_npz(path: Path) -> Iterator[Any]:
             raise ValueError(f"{path} is damaged: {error}") from None
 
 
-def _npz_shape(archive: Any, name: str) -> tuple[int, ...]:
+def _npz_layout(archive: Any, name: str) -> tuple[tuple[int, ...], int]:
+    """Shape and size of an item."""
     with archive.zip.open(f"{name}.npy") as member:
-        return _npy_header(member)[0]
+        shape, _, dtype = _npy_header(member)
+    return shape, dtype.itemsize
 
 
 def _npy_header(member: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
@@ -283,9 +290,12 @@ def _matrix_name(path: Path, shapes: dict[str, tuple[int, ...]]) -> str:
 
 def _read_parquet(path: Path, payload: Columns) -> Iterator[Entries]:
     """A column of lists (fixed or not) of numbers called ``vectors``, or the only one; ``ids``."""
+    with open_parquet(path, "parquet") as file:
+        yield from _read_batches(path, file, payload)
+
+
+def _read_batches(path: Path, file: Any, payload: Columns) -> Iterator[Entries]:
     arrow = import_extra("pyarrow", extra="parquet")
-    parquet = import_extra("pyarrow.parquet", extra="parquet")
-    file = parquet.ParquetFile(path)
     lists = [
         field.name
         for field in file.schema_arrow
@@ -309,7 +319,10 @@ def _read_parquet(path: Path, payload: Columns) -> Iterator[Entries]:
             raise ValueError(
                 f"{path} has no payload column {column!r} beside the vectors, but {found}"
             )
-    for batch in file.iter_batches(batch_size=8192, columns=[*columns, *named]):
+    row_bytes = mean_row_bytes(file, name)
+    require_expansion(path, row_bytes * file.metadata.num_rows)
+    step = max(1, min(8192, PIECE_BYTES // max(1, row_bytes)))
+    for batch in file.iter_batches(batch_size=step, columns=[*columns, *named]):
         yield (
             _list_rows(path, batch.column(name)),
             batch.column("ids").to_numpy(zero_copy_only=False) if len(columns) == 2 else None,

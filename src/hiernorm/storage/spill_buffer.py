@@ -11,6 +11,7 @@ import numpy as np
 
 from hiernorm import _files
 from hiernorm.array_types import Float32Array, Int64Array
+from hiernorm.storage.lock import WriterLock
 from hiernorm.storage.manifest import SPILL_FILE
 
 MEMORY_BYTES = 1 << 26
@@ -18,10 +19,15 @@ MEMORY_BYTES = 1 << 26
 
 
 class SpillBuffer:
-    """Collects entries and gives all of them as two arrays; removes its file on exit."""
+    """Collects entries and gives all of them as two arrays; removes its file on exit.
 
-    def __init__(self, folder: Path, dim: int) -> None:
+    Its file belongs to the process that holds ``lock``: a forked child neither writes to it nor
+    removes it.
+    """
+
+    def __init__(self, folder: Path, dim: int, lock: WriterLock) -> None:
         self._folder = folder
+        self._lock = lock
         self._dim = dim
         self._ids: list[Int64Array] = []
         self._rows: list[Float32Array] = []
@@ -46,6 +52,7 @@ class SpillBuffer:
 
     def append(self, ids: Int64Array, rows: Float32Array) -> None:
         """Append entries; the arrays must not change afterwards."""
+        self._lock.require_held()
         self._ids.append(ids)
         self._rows.append(rows)
         self._in_memory += len(ids)
@@ -92,6 +99,7 @@ class SpillBuffer:
     def _remove_file(self) -> None:
         if self._path is not None:
             os.close(self._descriptor)
-            _files.remove_file(self._path)
+            if self._lock.is_held:
+                _files.remove_file(self._path)
         self._path = None
         self._spilled = 0

@@ -120,7 +120,7 @@ class Transaction:
         lock: WriterLock,
     ) -> None:
         self._folder = folder
-        self._lock = lock
+        self.lock = lock
         self.base = base
         self._settings = settings
         self._like = like
@@ -133,6 +133,7 @@ class Transaction:
         remove_leftovers(folder, base)
 
     def _new_path(self, kind: str) -> Path:
+        self.lock.require_held()  # a forked child would take the names of its parent's files
         self._files += 1
         return self._folder / f"{kind}-{self._generation:08d}-{self._files:04d}.safetensors"
 
@@ -181,7 +182,7 @@ class Transaction:
         if not any(part.live for part in merged):
             self._write(ids, rows, gathered, progress)
             return
-        with SpillBuffer(self._folder, self._settings.dim) as buffer:
+        with SpillBuffer(self._folder, self._settings.dim, self.lock) as buffer:
             for part in reversed(merged):
                 for piece in part.pieces():
                     buffer.append(*piece)
@@ -194,7 +195,7 @@ class Transaction:
         gathered = PayloadGatherer()
         for part in parts:
             gathered.add_segment(part.find, part.payload, part.current_mask())
-        with SpillBuffer(self._folder, self._settings.dim) as buffer:
+        with SpillBuffer(self._folder, self._settings.dim, self.lock) as buffer:
             for part in parts:
                 for piece in part.pieces():
                     buffer.append(*piece)
@@ -245,7 +246,7 @@ class Transaction:
         return state
 
     def _finish_files(self) -> State:
-        self._lock.require_held()
+        self.lock.require_held()
         views = tuple(self._finish(part) for part in self.parts if part.live)
         manifest = replace(
             self.base.manifest,

@@ -25,7 +25,7 @@ from hiernorm.storage.importer import Importer
 from hiernorm.storage.lock import LOCKS, WriterLock
 from hiernorm.storage.manifest import MANIFEST, Manifest, Parameters, is_ours, read_manifest
 from hiernorm.storage.payload import StatePayload
-from hiernorm.storage.salvage import Salvage
+from hiernorm.storage.salvage import LostEntries, Salvage, open_readable
 from hiernorm.storage.spill_buffer import SpillBuffer
 from hiernorm.storage.state import State, open_state
 from hiernorm.storage.tombstones import write_tombstones
@@ -64,14 +64,22 @@ class DatabaseWriter:
         return self._parameters.settings(threads)
 
     @contextmanager
-    def _transaction(self, state: State) -> Iterator[Transaction]:
-        """Yields a transaction on the newest generation, which the caller commits."""
+    def _transaction(
+        self, state: State | None, lost: list[LostEntries] | None = None
+    ) -> Iterator[Transaction]:
+        """Yields a transaction on the newest generation, which the caller commits.
+
+        Segments that cannot be opened are an error, or left out and added to ``lost``.
+        """
         with (
             self._change_lock,
             self._explained_errors() as before,
             WriterLock(self._path, self._lock_timeout) as lock,
         ):
-            base = open_state(self._path, self.like, state)
+            if lost is None:
+                base = open_state(self._path, self.like, state)
+            else:
+                base, lost[:] = open_readable(self._path, self.like, state)
             before.append(base.manifest.generation)
             try:
                 yield Transaction(self._path, base, self.settings(None), self.like, lock)
@@ -122,7 +130,7 @@ class DatabaseWriter:
         with self._transaction(state) as transaction:
             dim = self._parameters.dim
             importer = Importer(transaction, self.like, dim, replace, payload)
-            with SpillBuffer(self._path, dim) as buffer:
+            with SpillBuffer(self._path, dim, transaction.lock) as buffer:
                 count = importer.run(x, ids, buffer, progress)
             return count, self._finish(transaction) if count else transaction.base
 
@@ -145,10 +153,13 @@ class DatabaseWriter:
             transaction.rewrite(_advancing(progress, len(transaction.base)))
             return self._finish(transaction)
 
-    def salvage(self, state: State, progress: ProgressCallback | None) -> tuple[Salvage, State]:
+    def salvage(
+        self, state: State | None, progress: ProgressCallback | None
+    ) -> tuple[Salvage, State]:
         """Rewrite the live entries that can be proved intact; returns what was kept and lost."""
-        with self._transaction(state) as transaction:
-            lost = tuple(part.keep_intact() for part in transaction.parts)
+        lost: list[LostEntries] = []
+        with self._transaction(state, lost) as transaction:
+            lost += [part.keep_intact() for part in transaction.parts]
             kept = sum(part.live for part in transaction.parts)
             transaction.rewrite(_advancing(progress, kept))
             found = Salvage(kept, tuple(entries for entries in lost if entries.count))

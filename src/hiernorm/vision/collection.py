@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 
 from hiernorm._deprecation import renamed_attribute, renamed_parameter
+from hiernorm._expansion import require_expansion
 from hiernorm._files import replacing
 from hiernorm.array_types import Float64Array, Int64Array
 from hiernorm.extras import import_extra
 from hiernorm.models import Model
+from hiernorm.payload.parquet_files import open_parquet
 from hiernorm.storage.database import Database
 from hiernorm.storage.lock import COLLECTION_LOCK, LOCKS, WriterLock
 from hiernorm.vision.features import FeatureSettings, PhotoFeatures
@@ -147,9 +149,10 @@ class Collection:
 
     def _read_table(self) -> None:
         table = table_of(self.path)
-        parquet = import_extra("pyarrow.parquet", "vision")
         try:
-            content = parquet.read_table(table)
+            with open_parquet(table, "vision") as file:
+                require_expansion(table, file.metadata.num_rows * len(COLUMNS) * 8)
+                content = file.read()
             about = json.loads(content.schema.metadata[KEY])
             if about["format"] != FORMAT:
                 raise ValueError(f"format {about['format']}, expected {FORMAT}")

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from hiernorm._files import replacing
-from hiernorm._regular_files import read_regular
 from hiernorm.array_types import BoolArray, Float64Array, UInt8Array
 from hiernorm.extras import import_extra
+from hiernorm.vision.photos import decode
 
 LEAST_HEIGHT = 720
 """Height in pixels to which smaller photos are enlarged."""
@@ -27,13 +27,7 @@ GREY = (110, 110, 110)
 
 def read_colour(file: Path | str) -> UInt8Array:
     """A photo as (height, width, 3) uint8, blue first as OpenCV has it."""
-    cv2 = import_extra("cv2", "vision")
-    content = np.frombuffer(read_regular(Path(file)), np.uint8)
-    image = cv2.imdecode(content, cv2.IMREAD_COLOR) if len(content) else None
-    if image is None:
-        raise ValueError(f"{file} is not a picture that OpenCV can read, or it is damaged")
-    colour: UInt8Array = image
-    return colour
+    return decode(file, "IMREAD_COLOR")
 
 
 def draw_matches(

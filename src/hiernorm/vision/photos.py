@@ -10,6 +10,7 @@ import numpy.typing as npt
 from hiernorm._regular_files import read_regular
 from hiernorm.array_types import UInt8Array
 from hiernorm.extras import import_extra
+from hiernorm.vision.picture_size import require_size
 
 SUFFIXES = frozenset({".bmp", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"})
 """Suffixes of photos, in upper or lower case."""
@@ -38,19 +39,29 @@ def list_photos(folder: Path) -> list[Path]:
 def read_grey(file: Path) -> UInt8Array:
     """The grey values of a photo, (height, width) uint8, rotated as its EXIF data say.
 
-    Raises FileNotFoundError for a missing file, ValueError if it is not a picture.
+    Raises FileNotFoundError for a missing file, ValueError if it is not a picture or too large.
+    """
+    return decode(file, "IMREAD_GRAYSCALE")
+
+
+def decode(file: Path | str, *flags: str) -> UInt8Array:
+    """A picture as OpenCV decodes it, with ``flags`` such as ``"IMREAD_COLOR"``.
+
+    Raises FileNotFoundError for a missing file, ValueError if it is not a picture or too large.
     """
     cv2 = import_extra("cv2", "vision")
     # Not cv2.imread: it cannot open every name on every system and only returns None if it fails.
-    content = np.frombuffer(read_regular(Path(file)), np.uint8)
+    content = read_regular(Path(file))
+    require_size(Path(file), content)
+    mode = sum(getattr(cv2, flag) for flag in flags)
     try:
-        image = cv2.imdecode(content, cv2.IMREAD_GRAYSCALE) if len(content) else None
+        image = cv2.imdecode(np.frombuffer(content, np.uint8), mode) if content else None
     except (cv2.error, MemoryError):
         raise ValueError(f"{file} is larger than OpenCV can read, or damaged") from None
     if image is None:
         raise ValueError(f"{file} is not a picture that OpenCV can read, or it is damaged")
-    grey: UInt8Array = image
-    return grey
+    decoded: UInt8Array = image
+    return decoded
 
 
 def check_grey(image: npt.ArrayLike) -> UInt8Array:

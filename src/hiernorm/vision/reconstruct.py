@@ -21,12 +21,11 @@ from hiernorm.adapters.colmap import (
 )
 from hiernorm.adapters.colmap.mapping import import_pycolmap, quiet_colmap
 from hiernorm.array_types import UInt8Array
-from hiernorm.extras import import_extra
 from hiernorm.models import load_model
 from hiernorm.progress import BuildProgressCallback
 from hiernorm.vision.drawing import write_picture
 from hiernorm.vision.features import FeatureSettings, PhotoFeatures, describe_grey
-from hiernorm.vision.photos import list_photos
+from hiernorm.vision.photos import decode, list_photos
 from hiernorm.vision.sparse_model import SparseModel, draw_model, write_model_page
 
 EXHAUSTIVE = 60
@@ -207,10 +206,4 @@ def _write_features(pycolmap: Any, opened: Any, image_id: int, features: PhotoFe
 
 def read_as_stored(file: Path) -> UInt8Array:
     """Grey values as they are stored, not turned as EXIF says: COLMAP reads them so."""
-    cv2 = import_extra("cv2", "vision")
-    flags = cv2.IMREAD_GRAYSCALE | cv2.IMREAD_IGNORE_ORIENTATION
-    image = cv2.imdecode(np.frombuffer(file.read_bytes(), np.uint8), flags)
-    if image is None:
-        raise ValueError(f"{file} is not a picture that OpenCV can read, or it is damaged")
-    grey: UInt8Array = image
-    return grey
+    return decode(file, "IMREAD_GRAYSCALE", "IMREAD_IGNORE_ORIENTATION")

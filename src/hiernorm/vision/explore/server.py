@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from importlib import resources
 from typing import Any
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
+from starlette.convertors import Convertor, register_url_convertor
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
@@ -29,10 +31,33 @@ PAGE = {
     "/style.css": ("style.css", "text/css"),
 }
 HEADERS = {
-    "Content-Security-Policy": "default-src 'self'",
+    "Content-Security-Policy": "default-src 'self'; frame-ancestors 'none'",
+    "Cross-Origin-Resource-Policy": "same-origin",
     "X-Content-Type-Options": "nosniff",
     "Cache-Control": "no-store",
 }
+
+
+MAX_NUMBER = 2**63 - 1
+
+
+class NumberConvertor(Convertor[int]):
+    """A number in a path; one that no id can be is refused as such."""
+
+    regex = "[0-9]+"
+
+    def convert(self, value: str) -> int:
+        """The number."""
+        if len(value) > len(str(MAX_NUMBER)) or int(value) > MAX_NUMBER:
+            raise HTTPException(400, f"a number is at most {MAX_NUMBER}, got {value[:20]}...")
+        return int(value)
+
+    def to_string(self, value: int) -> str:
+        """The text of a number."""
+        return str(value)
+
+
+register_url_convertor("number", NumberConvertor())
 
 
 def make_app(explorer: Explorer) -> Starlette:
@@ -61,7 +86,7 @@ def make_app(explorer: Explorer) -> Starlette:
 
     async def neighbours(request: Request) -> Response:
         text = request.query_params.get("k", "12")
-        if not text.isdecimal() or not 1 <= int(text) <= MAX_NEIGHBOURS:
+        if not re.fullmatch("[0-9]{1,9}", text) or not 1 <= int(text) <= MAX_NEIGHBOURS:
             reason = f"k must be from 1 to {MAX_NEIGHBOURS}, got {text[:20]!r}"
             return JSONResponse({"error": reason}, 400, HEADERS)
         others_only = request.query_params.get("others") == "1"
@@ -83,13 +108,13 @@ def make_app(explorer: Explorer) -> Starlette:
     routes = [
         *(Route(path, _page(*file)) for path, file in PAGE.items()),
         Route("/api/collection", overview),
-        Route("/api/photos/{number:int}/keypoints", keypoints),
-        Route("/api/neighbours/{key:int}", neighbours),
-        Route("/photos/{number:int}", photo),
-        Route("/thumbnails/{number:int}", thumbnail),
-        Route("/patches/{key:int}", patch),
+        Route("/api/photos/{number:number}/keypoints", keypoints),
+        Route("/api/neighbours/{key:number}", neighbours),
+        Route("/photos/{number:number}", photo),
+        Route("/thumbnails/{number:number}", thumbnail),
+        Route("/patches/{key:number}", patch),
     ]
-    trusted = Middleware(TrustedHostMiddleware, allowed_hosts=[HOST, "localhost", "testserver"])
+    trusted = Middleware(TrustedHostMiddleware, allowed_hosts=[HOST, "localhost"])
     handlers = {HTTPException: _refuse, Exception: _report}
     return Starlette(routes=routes, middleware=[trusted], exception_handlers=handlers)
 
