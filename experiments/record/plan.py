@@ -107,6 +107,7 @@ PLAN: tuple[Step, ...] = (
         ("bench.json", "bench.png"),
         minutes=35,
     ),
+    Step("kernels", "speed.kernels", results=("kernels.json",), minutes=2),
     Step("growth-large", "growth.large", results=("large.json",), minutes=12),
     Step("text-embeddings", "text.embeddings", "--cache {work}/text", minutes=5, timing=False),
     Step(

@@ -85,3 +85,31 @@ def _measured(goal: Goal) -> str:
         return goal.verdict
     text = _value(goal, goal.measured)
     return f"**{text}**" if goal.verdict in ("floor", "aim") else text
+
+
+@table("kernels", "speed/results/kernels.json")
+def render_kernels(file: Path) -> Rows:
+    """Cycles of the scan per block of 16 entries and query, one query alone and several at once."""
+    rows = [row for row in read_record(file).result["rows"] if row["kernel"] == "scan"]
+    cycles = {
+        (row["slots"], row["entries"], row["family"], row["queries"]): row["cycles"] for row in rows
+    }
+    families = list(dict.fromkeys(row["family"] for row in rows))
+    most = max(row["queries"] for row in rows)
+    sizes = list(dict.fromkeys((row["slots"], row["entries"]) for row in rows))
+    head = [f"{name}, {queries} at once" for name in families for queries in (1, most)]
+    return Rows(
+        ["slots", "codes", *head],
+        [
+            [
+                str(slots),
+                f"{slots * entries / 1024:,.0f} KiB",
+                *(
+                    f"{cycles[slots, entries, name, queries]:.1f}"
+                    for name in families
+                    for queries in (1, most)
+                ),
+            ]
+            for slots, entries in sizes
+        ],
+    )

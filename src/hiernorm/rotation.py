@@ -18,10 +18,11 @@ import numpy as np
 from hiernorm.array_types import Float32Array, Float64Array
 from hiernorm.threads import one_blas_thread
 
-SCAN_NS_PER_BYTE = 0.02
-"""Cost of one byte of major codes in the scan (50 GB/s)."""
-SURVIVOR_NS = 15.0
-"""Cost of an entry that the major does not rule out: one cache line from memory, and its bound."""
+SCAN_NS_PER_BYTE = 0.01
+"""Cost of one byte of major codes in the scan: between a single query, which reads it from a cache
+(80 GB/s), and four queries of a batch that share it."""
+SURVIVOR_NS = 20.0
+"""Cost of an entry that the major does not rule out: one cache line from memory, and its bounds."""
 CODING_ERROR = 0.01
 """What the 8-bit codes add to a bound, as a share of |q| |x|; used to choose the major."""
 NEIGHBOUR = 10

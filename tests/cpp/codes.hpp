@@ -37,6 +37,15 @@ class CodedBlocks {
         set_query(groups);
     }
 
+    // Another query for the same codes: all limits hold still.
+    void divide_query(int by) {
+        for (std::int8_t& code : query_) code = static_cast<std::int8_t>(code / by);
+        const std::size_t entries = scores_.size();
+        scores_.clear();
+        expect(entries);
+        set_query(slots_ / kGroupSlots);
+    }
+
     const std::uint8_t* codes() const { return codes_.data(); }
     const ScanQuery& query() const { return scan_; }
     const std::vector<std::int32_t>& scores() const { return scores_; }

@@ -56,6 +56,78 @@ TEST(dot_f32_has_the_bits_of_the_canonical_product) {
     }
 }
 
+TEST(dot_rows_f32_has_the_bits_of_the_canonical_product) {
+    Random random(6);
+    for (const std::size_t dim : {1, 16, 31, 48, 384}) {
+        for (const std::size_t rows : {1, 2, 3, 8, 13}) {
+            for (const std::size_t count : {1, 2, 3, 4, 5, 9}) {
+                const std::size_t padded = (dim + kLanes - 1) / kLanes * kLanes;
+                std::vector<float> matrix(rows * dim), query(count * dim);
+                for (float& value : matrix) value = value_of(random, 0);
+                for (float& value : query) value = value_of(random, 1);
+                std::vector<double> queries(count * padded);
+                std::vector<const double*> from;
+                for (std::size_t q = 0; q < count; ++q) {
+                    const float* values = query.data() + q * dim;
+                    std::copy(values, values + dim,
+                              queries.begin() + static_cast<long>(q * padded));
+                    from.push_back(queries.data() + q * padded);
+                }
+                for (const Kernels* kernels : available_kernels()) {
+                    const Context context(kernels->name, ", dim ", dim, ", queries ", count);
+                    std::vector<double> products(count * rows);
+                    std::vector<double*> to;
+                    for (std::size_t q = 0; q < count; ++q) to.push_back(&products[q * rows]);
+                    kernels->dot_rows_f32(from.data(), count, matrix.data(), rows, dim, to.data());
+                    for (std::size_t i = 0; i < products.size(); ++i) {
+                        CHECK(
+                            same_bits(products[i], plain_dot(query.data() + i / rows * dim,
+                                                             matrix.data() + i % rows * dim, dim)));
+                    }
+                }
+            }
+        }
+    }
+}
+
+TEST(sift_f32_keeps_what_is_not_below_the_cut) {
+    constexpr float kInfinite = std::numeric_limits<float>::infinity();
+    Random random(8);
+    for (const std::size_t entries : {1, 15, 16, 17, 100, 1000}) {
+        for (const int kind : {0, 1, 4}) {
+            std::vector<float> scores(entries);
+            for (float& score : scores) score = value_of(random, kind);
+            if (entries > 20) {
+                scores[3] = std::numeric_limits<float>::quiet_NaN();
+                scores[17] = kInfinite;
+                scores[18] = -kInfinite;
+            }
+            for (const float cut : {-kInfinite, -1.0f, -0.0f, 0.0f, 0.5f, scores[0], kInfinite}) {
+                for (const float before : {-kInfinite, 0.25f}) {
+                    std::vector<std::uint32_t> expected;
+                    float largest = before;
+                    for (std::size_t i = 0; i < entries; ++i) {
+                        if (scores[i] < cut) {
+                            largest = std::max(largest, scores[i]);
+                        } else {
+                            expected.push_back(70u + static_cast<std::uint32_t>(i));
+                        }
+                    }
+                    for (const Kernels* kernels : available_kernels()) {
+                        const Context context(kernels->name, ", cut ", cut, ", kind ", kind);
+                        std::vector<std::uint32_t> out(entries);
+                        float skipped = before;
+                        out.resize(kernels->sift_f32(scores.data(), entries, cut, 70u, out.data(),
+                                                     &skipped));
+                        CHECK(out == expected);
+                        CHECK_EQUAL(skipped, largest);
+                    }
+                }
+            }
+        }
+    }
+}
+
 // Lanes and tree of the canonical sum, in float32.
 float plain_row_score(const float* query, const float* row, std::size_t dim, bool distance) {
     float lanes[kLanes] = {};

@@ -72,6 +72,45 @@ void check_selection(const std::vector<std::int32_t>& scores, Select select) {
     }
 }
 
+// Scans the codes of the first for the queries of the first one, two, ... of `coded`.
+void check_shared(const std::vector<CodedBlocks>& coded, std::size_t entries) {
+    const std::vector<std::uint8_t> nearby(entries * kStageBytes);
+    for (std::size_t count = 1; count <= coded.size(); ++count) {
+        for (std::size_t level = 0; level < cuts_of(coded[0].scores()).size(); ++level) {
+            std::vector<ScanQuery> queries;
+            std::vector<std::int32_t> cuts;
+            for (std::size_t q = 0; q < count; ++q) {
+                const std::vector<std::int32_t> all = cuts_of(coded[q].scores());
+                queries.push_back(coded[q].query());
+                cuts.push_back(all[(level + q) % all.size()]);
+            }
+            for (const Kernels* kernels : available_kernels()) {
+                const Context context(kernels->name, ", queries ", count, ", level ", level);
+                const std::size_t room = entries + kBlockEntries;
+                std::vector<Candidate> found(count * room);
+                std::vector<Candidate*> outs;
+                std::vector<std::size_t> counts(count);
+                for (std::size_t q = 0; q < count; ++q) outs.push_back(found.data() + q * room);
+                kernels->scan_shared_u8i8(coded[0].codes(), entries, queries.data(), count,
+                                          cuts.data(), 5000u, nearby.data(), outs.data(),
+                                          counts.data());
+                for (std::size_t q = 0; q < count; ++q) {
+                    std::size_t expected = 0;
+                    for (std::size_t i = 0; i < entries; ++i) {
+                        const std::int32_t score = coded[q].scores()[i];
+                        if (score <= cuts[q]) continue;
+                        CHECK_EQUAL(outs[q][expected].position,
+                                    5000u + static_cast<std::uint32_t>(i));
+                        CHECK_EQUAL(outs[q][expected].score, score);
+                        ++expected;
+                    }
+                    CHECK_EQUAL(counts[q], expected);
+                }
+            }
+        }
+    }
+}
+
 TEST(codes_of_the_tests_reach_the_partial_limit) {
     Random random(2);
     const CodedBlocks largest(random, kBurstGroups, 1, Codes::kLargest, false);
@@ -110,6 +149,24 @@ TEST(scan_u8i8_selects_the_same_in_every_family) {
             }
         }
     });
+}
+
+// Any number of queries, each with codes and a cut of its own, finds what each finds alone.
+TEST(queries_that_scan_together_find_what_they_find_alone) {
+    constexpr std::size_t kQueries = 9;
+    for (const std::size_t groups : kGroups) {
+        for (const Codes kind : kAllCodes) {
+            for (const std::size_t entries : {1, 33, 100, 1000}) {
+                std::vector<CodedBlocks> coded;
+                for (std::size_t q = 0; q < kQueries; ++q) {
+                    Random random(7);  // the same codes for all
+                    coded.emplace_back(random, groups, entries, kind, true);
+                    coded.back().divide_query(static_cast<int>(q % 4 + 1));
+                }
+                check_shared(coded, entries);
+            }
+        }
+    }
 }
 
 TEST(listed_blocks_are_scanned_and_chosen_from) {

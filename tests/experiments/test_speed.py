@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,20 +13,22 @@ pytest.importorskip("click", reason="needs hiernorm[cli]")
 pytest.importorskip("rich", reason="needs hiernorm[cli]")
 pytest.importorskip("threadpoolctl", reason="needs hiernorm[bench]")
 
+import click
 from click.testing import CliRunner
 
 from experiments.harness import conditions, methods, opponents
 from experiments.harness.comparison import Case, DisagreementError, Report
 from experiments.harness.conditions import Group
 from experiments.harness.points import ALL_POINTS
-from experiments.harness.records import Record, read_record
+from experiments.harness.records import Record, Recorder, read_record
 from experiments.harness.timing import Timing, ratios, recall
-from experiments.speed import data
+from experiments.speed import data, kernels
 from experiments.speed.__main__ import main
 from experiments.speed.cases import FULL, LARGE, SMOKE, plan_cases, plan_file_cases, plan_groups
 from experiments.speed.goals import Goal, check_goals, fastest_rival, select
 from experiments.speed.picture import draw_picture
 from experiments.speed.run import Options, run
+from experiments.speed.tables import render_kernels
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -312,3 +315,33 @@ def test_the_time_to_build_is_a_case_of_its_own():
     assert [row.case for row in report.builds[::2]] == [case.name for case in SMOKE.builds]
     assert {row.method for row in report.builds} == {"hiernorm cascade", "FAISS IndexFlatIP"}
     assert all(row.seconds > 0 for row in report.builds)
+
+
+def test_cycles_of_kernels_are_kept_and_shown(tmp_path: Path) -> None:
+    rows = [
+        {
+            "kernel": "scan",
+            "family": family,
+            "slots": 16,
+            "entries": 2048,
+            "queries": queries,
+            "cycles": 8 / queries,
+        }
+        for family in ("avx2", "neon")
+        for queries in (1, 4)
+    ]
+    program = tmp_path / "kernel_benchmark"
+    lines = "".join(f"echo '{json.dumps(row)}'\n" for row in rows)
+    program.write_text(f"#!/bin/sh\n{lines}")
+    program.chmod(0o755)
+    result = kernels.measure(program, rounds=1)
+    assert result == {"rows": rows}
+    file = tmp_path / "kernels.json"
+    Recorder("speed", name="kernels").write(file, result)
+    table = render_kernels(file)
+    assert table.rows == [["16", "32 KiB", "8.0", "2.0", "8.0", "2.0"]]
+
+
+def test_a_missing_build_is_named(tmp_path: Path) -> None:
+    with pytest.raises(click.ClickException, match="no build of the package"):
+        kernels.build_program(tmp_path)

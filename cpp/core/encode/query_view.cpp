@@ -9,17 +9,35 @@
 namespace hiernorm {
 
 void QueryView::prepare(const Kernels& kernels, const Encoding& encoding, const ExactQuery& exact) {
+    const ExactQuery* const query = &exact;
+    QueryView* const view = this;
+    prepare_together(kernels, encoding, &query, &view, 1);
+}
+
+void QueryView::prepare_together(const Kernels& kernels, const Encoding& encoding,
+                                 const ExactQuery* const* queries, QueryView* const* views,
+                                 std::size_t count) {
+    const std::size_t dim = encoding.row_dim();
+    for (std::size_t first = 0; first < count; first += kSharedQueries) {
+        const std::size_t together = std::min(kSharedQueries, count - first);
+        const double* from[kSharedQueries];
+        double* to[kSharedQueries];
+        for (std::size_t i = 0; i < together; ++i) {
+            views[first + i]->values.resize(dim);
+            from[i] = queries[first + i]->values().data();
+            to[i] = views[first + i]->values.data();
+            if (!encoding.rotated()) std::copy_n(from[i], dim, to[i]);
+        }
+        if (encoding.rotated()) {
+            kernels.dot_rows_f32(from, together, encoding.rotation.data(), dim, dim, to);
+        }
+    }
+    for (std::size_t i = 0; i < count; ++i) views[i]->finish(kernels, encoding, *queries[i]);
+}
+
+void QueryView::finish(const Kernels& kernels, const Encoding& encoding, const ExactQuery& exact) {
     const bool cosine = encoding.metric == Metric::kCosine;
     const std::size_t dim = encoding.row_dim();
-    values.resize(dim);
-    if (encoding.rotated()) {
-        for (std::size_t r = 0; r < dim; ++r) {
-            values[r] =
-                kernels.dot_f32(exact.values().data(), encoding.rotation.data() + r * dim, dim);
-        }
-    } else {
-        std::copy_n(exact.values().begin(), dim, values.begin());
-    }
     if (cosine) {
         for (double& value : values) value /= exact.norm();
     }

@@ -18,6 +18,14 @@ struct QueryView {
     double offset = 0.0;  // bounds of this view minus canonical scores; L2 only
 
     void prepare(const Kernels& kernels, const Encoding& encoding, const ExactQuery& exact);
+
+    // The same for `count` queries at once: they share the loads of the rotation.
+    static void prepare_together(const Kernels& kernels, const Encoding& encoding,
+                                 const ExactQuery* const* queries, QueryView* const* views,
+                                 std::size_t count);
+
+   private:
+    void finish(const Kernels& kernels, const Encoding& encoding, const ExactQuery& exact);
 };
 
 }  // namespace hiernorm

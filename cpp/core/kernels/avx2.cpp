@@ -3,6 +3,7 @@
 #include <immintrin.h>
 
 #include "kernels/generic.hpp"
+#include "kernels/x86_stages.hpp"
 
 namespace hiernorm {
 namespace {
@@ -124,89 +125,46 @@ struct Avx2Isa {
         __m256i groups_i8x32[Groups];
     };
 
-    struct LongQuery {
-        explicit LongQuery(const ScanQuery& q) : query(q) {}
-        Scores score(const std::uint8_t* block) const {
-            const __m256i ones_i16x16 = _mm256_set1_epi16(1);
-            Scores sums = splat(0);
-            for (std::size_t first = 0; first < query.groups; first += kBurstGroups) {
-                const std::size_t rest = query.groups - first;
-                const std::size_t last = first + (rest < kBurstGroups ? rest : kBurstGroups);
-                __m256i low_i16x16 = start_of_burst(query, first / kBurstGroups);
-                __m256i high_i16x16 = low_i16x16;
-                for (std::size_t group = first; group < last; ++group) {
-                    add_group(block + group * kLineBytes, query_group(query, group), low_i16x16,
-                              high_i16x16);
-                }
-                sums.low_i32x8 =
-                    _mm256_add_epi32(sums.low_i32x8, _mm256_madd_epi16(low_i16x16, ones_i16x16));
-                sums.high_i32x8 =
-                    _mm256_add_epi32(sums.high_i32x8, _mm256_madd_epi16(high_i16x16, ones_i16x16));
+    static constexpr std::size_t kLongBlocks = 2;
+    static constexpr std::size_t kSharedQueries = 2;
+    static constexpr std::size_t kSharedBlocks = 2;
+    template <std::size_t Queries, std::size_t Blocks>
+    static void score_shared(const ScanQuery* queries, const std::uint8_t* blocks, Scores* scores) {
+        const __m256i ones_i16x16 = _mm256_set1_epi16(1);
+        const std::size_t groups = queries[0].groups;
+        repeat<Queries * Blocks>([&](auto i) { scores[i] = splat(0); });
+        for (std::size_t first = 0; first < groups; first += kBurstGroups) {
+            const std::size_t rest = groups - first;
+            const std::size_t last = first + (rest < kBurstGroups ? rest : kBurstGroups);
+            __m256i low_i16x16[Queries * Blocks], high_i16x16[Queries * Blocks];
+            repeat<Queries * Blocks>([&](auto i) {
+                low_i16x16[i] = start_of_burst(queries[i / Blocks], first / kBurstGroups);
+                high_i16x16[i] = low_i16x16[i];
+            });
+            for (std::size_t group = first; group < last; ++group) {
+                repeat<Queries>([&](auto q) {
+                    const __m256i query_i8x32 = query_group(queries[q], group);
+                    repeat<Blocks>([&](auto b) {
+                        add_group(blocks + (b * groups + group) * kLineBytes, query_i8x32,
+                                  low_i16x16[q * Blocks + b], high_i16x16[q * Blocks + b]);
+                    });
+                });
             }
-            return sums;
+            repeat<Queries * Blocks>([&](auto i) {
+                scores[i].low_i32x8 = _mm256_add_epi32(
+                    scores[i].low_i32x8, _mm256_madd_epi16(low_i16x16[i], ones_i16x16));
+                scores[i].high_i32x8 = _mm256_add_epi32(
+                    scores[i].high_i32x8, _mm256_madd_epi16(high_i16x16[i], ones_i16x16));
+            });
         }
-        const ScanQuery& query;
-    };
+    }
 
-    struct StageQuery {
-        explicit StageQuery(const std::int8_t* query)
-            : first_i8x32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(query))),
-              second_i8x32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(query + 32))) {}
-        __m128i quarters(const std::uint8_t* row) const {
-            const auto* from = reinterpret_cast<const __m256i*>(row);
-            const __m256i ones_i16x16 = _mm256_set1_epi16(1);
-            const __m256i sum_i32x8 = _mm256_add_epi32(
-                _mm256_madd_epi16(_mm256_maddubs_epi16(_mm256_loadu_si256(from), first_i8x32),
-                                  ones_i16x16),
-                _mm256_madd_epi16(_mm256_maddubs_epi16(_mm256_loadu_si256(from + 1), second_i8x32),
-                                  ones_i16x16));
-            return _mm_add_epi32(_mm256_castsi256_si128(sum_i32x8),
-                                 _mm256_extracti128_si256(sum_i32x8, 1));
-        }
-        std::int32_t dot(const std::uint8_t* row) const {
-            __m128i sum_i32x4 = quarters(row);
-            sum_i32x4 = _mm_add_epi32(sum_i32x4, _mm_shuffle_epi32(sum_i32x4, 0x4e));
-            sum_i32x4 = _mm_add_epi32(sum_i32x4, _mm_shuffle_epi32(sum_i32x4, 0xb1));
-            return _mm_cvtsi128_si32(sum_i32x4);
-        }
-        // Same operations in the same order as stage_bound(), four at a time.
-        Four bound(const StageArguments& stage, const Candidate* candidates) const {
-            const std::uint8_t* row[kFour];
-            for (std::size_t i = 0; i < kFour; ++i) {
-                row[i] = stage_row(stage, candidates[i].position);
-            }
-            const __m128i minors_i32x4 =
-                _mm_hadd_epi32(_mm_hadd_epi32(quarters(row[0]), quarters(row[1])),
-                               _mm_hadd_epi32(quarters(row[2]), quarters(row[3])));
-            const auto* from = reinterpret_cast<const __m128*>(candidates);
-            const __m128i majors_i32x4 = _mm_castps_si128(
-                _mm_shuffle_ps(_mm_loadu_ps(reinterpret_cast<const float*>(from)),
-                               _mm_loadu_ps(reinterpret_cast<const float*>(from + 1)), 0xdd));
-            const __m128i tails_i32x4 =
-                _mm_setr_epi32(row[0][kStageBytes - 1], row[1][kStageBytes - 1],
-                               row[2][kStageBytes - 1], row[3][kStageBytes - 1]);
-            const __m256d majors_f64x4 =
-                _mm256_mul_pd(_mm256_set1_pd(stage.major_scale), _mm256_cvtepi32_pd(majors_i32x4));
-            const __m256d minors_f64x4 = _mm256_mul_pd(
-                _mm256_set1_pd(stage.minor_scale),
-                _mm256_cvtepi32_pd(_mm_sub_epi32(minors_i32x4, _mm_set1_epi32(stage.correction))));
-            const __m256d tails_f64x4 =
-                _mm256_mul_pd(_mm256_set1_pd(stage.tail_scale), _mm256_cvtepi32_pd(tails_i32x4));
-            const __m256d bounds_f64x4 =
-                _mm256_add_pd(_mm256_add_pd(_mm256_add_pd(_mm256_set1_pd(stage.base), majors_f64x4),
-                                            minors_f64x4),
-                              tails_f64x4);
-            Four four;
-            _mm_storeu_si128(reinterpret_cast<__m128i*>(four.minors), minors_i32x4);
-            _mm256_storeu_pd(four.bounds, bounds_f64x4);
-            return four;
-        }
-        __m256i first_i8x32, second_i8x32;
-    };
+    using StageQuery = X86StageQuery<MultiplyPairs>;
 
     struct Lanes {
         __m256d f64x4[4];
     };
+    static constexpr std::size_t kLaneSums = 2;
     static Lanes zero_lanes() {
         const __m256d zero = _mm256_setzero_pd();
         return {{zero, zero, zero, zero}};
@@ -287,6 +245,21 @@ struct Avx2Isa {
     static FloatLanes load_floats(const float* values) {
         return {_mm256_loadu_ps(values), _mm256_loadu_ps(values + 8)};
     }
+    static std::uint32_t floats_below(const FloatLanes& lanes, float cut) {
+        const __m256 cut_f32x8 = _mm256_set1_ps(cut);
+        const int low = _mm256_movemask_ps(_mm256_cmp_ps(lanes.low_f32x8, cut_f32x8, _CMP_LT_OQ));
+        const int high = _mm256_movemask_ps(_mm256_cmp_ps(lanes.high_f32x8, cut_f32x8, _CMP_LT_OQ));
+        return static_cast<std::uint32_t>(low | high << 8);
+    }
+    static __m256 maximum_below_cut(__m256 a_f32x8, __m256 b_f32x8, __m256 cut_f32x8) {
+        const __m256 below_f32x8 = _mm256_cmp_ps(b_f32x8, cut_f32x8, _CMP_LT_OQ);
+        return _mm256_max_ps(a_f32x8, _mm256_blendv_ps(a_f32x8, b_f32x8, below_f32x8));
+    }
+    static FloatLanes maximum_floats_below(const FloatLanes& a, const FloatLanes& b, float cut) {
+        const __m256 cut_f32x8 = _mm256_set1_ps(cut);
+        return {maximum_below_cut(a.low_f32x8, b.low_f32x8, cut_f32x8),
+                maximum_below_cut(a.high_f32x8, b.high_f32x8, cut_f32x8)};
+    }
     static FloatLanes add_floats(FloatLanes a, FloatLanes b) {
         return {_mm256_add_ps(a.low_f32x8, b.low_f32x8), _mm256_add_ps(a.high_f32x8, b.high_f32x8)};
     }
@@ -344,9 +317,8 @@ struct Avx2Isa {
     // Every step halves the lanes of two registers into one.
     static void fold_floats(const FloatLanes* sums, float* folded) {
         __m256 eights[4], fours[2];
-        repeat<4>([&](auto i) {
-            eights[i] = _mm256_add_ps(sums[i].low_f32x8, sums[i].high_f32x8);
-        });
+        repeat<4>(
+            [&](auto i) { eights[i] = _mm256_add_ps(sums[i].low_f32x8, sums[i].high_f32x8); });
         repeat<2>([&](auto i) {
             fours[i] =
                 _mm256_add_ps(_mm256_permute2f128_ps(eights[2 * i], eights[2 * i + 1], 0x20),

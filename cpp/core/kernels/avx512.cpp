@@ -1,5 +1,6 @@
 // AVX-512 without VNNI (F, BW, DQ, VL): the AVX2 scheme on registers twice as wide.
 #include "kernels/avx512.hpp"
+#include "kernels/x86_stages.hpp"
 
 namespace hiernorm {
 namespace {
@@ -39,36 +40,37 @@ struct Avx512Isa : Avx512Common {
         __m512i groups_i8x64[Groups];
     };
 
-    struct LongQuery {
-        explicit LongQuery(const ScanQuery& q) : query(q) {}
-        Scores score(const std::uint8_t* block) const {
-            __m512i sums_i32x16 = _mm512_setzero_si512();
-            for (std::size_t first = 0; first < query.groups; first += kBurstGroups) {
-                const std::size_t rest = query.groups - first;
-                const std::size_t last = first + (rest < kBurstGroups ? rest : kBurstGroups);
-                __m512i halves_i16x32 = start_of_burst(query, first / kBurstGroups);
-                for (std::size_t group = first; group < last; ++group) {
-                    halves_i16x32 = add_group(halves_i16x32, block + group * kLineBytes,
-                                              query_group(query, group));
-                }
-                sums_i32x16 = _mm512_add_epi32(sums_i32x16, join_halves(halves_i16x32));
+    static constexpr std::size_t kLongBlocks = 4;
+    static constexpr std::size_t kSharedQueries = 4;
+    static constexpr std::size_t kSharedBlocks = 2;
+    template <std::size_t Queries, std::size_t Blocks>
+    static void score_shared(const ScanQuery* queries, const std::uint8_t* blocks, Scores* scores) {
+        const std::size_t groups = queries[0].groups;
+        repeat<Queries * Blocks>([&](auto i) { scores[i] = _mm512_setzero_si512(); });
+        for (std::size_t first = 0; first < groups; first += kBurstGroups) {
+            const std::size_t rest = groups - first;
+            const std::size_t last = first + (rest < kBurstGroups ? rest : kBurstGroups);
+            __m512i halves_i16x32[Queries * Blocks];
+            repeat<Queries * Blocks>([&](auto i) {
+                halves_i16x32[i] = start_of_burst(queries[i / Blocks], first / kBurstGroups);
+            });
+            for (std::size_t group = first; group < last; ++group) {
+                repeat<Queries>([&](auto q) {
+                    const __m512i query_i8x64 = query_group(queries[q], group);
+                    repeat<Blocks>([&](auto b) {
+                        __m512i& halves = halves_i16x32[q * Blocks + b];
+                        halves = add_group(halves, blocks + (b * groups + group) * kLineBytes,
+                                           query_i8x64);
+                    });
+                });
             }
-            return sums_i32x16;
+            repeat<Queries * Blocks>([&](auto i) {
+                scores[i] = _mm512_add_epi32(scores[i], join_halves(halves_i16x32[i]));
+            });
         }
-        const ScanQuery& query;
-    };
+    }
 
-    struct StageQuery {
-        explicit StageQuery(const std::int8_t* query) : query_i8x64(_mm512_loadu_si512(query)) {}
-        std::int32_t dot(const std::uint8_t* row) const {
-            return _mm512_reduce_add_epi32(
-                join_halves(_mm512_maddubs_epi16(_mm512_loadu_si512(row), query_i8x64)));
-        }
-        Four bound(const StageArguments& stage, const Candidate* candidates) const {
-            return bound_one_by_one(*this, stage, candidates);
-        }
-        __m512i query_i8x64;
-    };
+    using StageQuery = X86StageQuery<MultiplyPairs>;
 };
 
 }  // namespace

@@ -60,6 +60,7 @@ struct Avx512Common {
     struct Lanes {
         __m512d low_f64x8, high_f64x8;
     };
+    static constexpr std::size_t kLaneSums = 8;
     static Lanes zero_lanes() { return {_mm512_setzero_pd(), _mm512_setzero_pd()}; }
     static Lanes add_lanes(Lanes lanes, const double* query, const float* row) {
         const __m512d low_f64x8 =
@@ -116,6 +117,13 @@ struct Avx512Common {
     static constexpr std::size_t kFloatSums = 16;
     static FloatLanes zero_floats() { return _mm512_setzero_ps(); }
     static FloatLanes load_floats(const float* values) { return _mm512_loadu_ps(values); }
+    static std::uint32_t floats_below(FloatLanes lanes_f32x16, float cut) {
+        return _mm512_cmp_ps_mask(lanes_f32x16, _mm512_set1_ps(cut), _CMP_LT_OQ);
+    }
+    static FloatLanes maximum_floats_below(FloatLanes a_f32x16, FloatLanes b_f32x16, float cut) {
+        const __mmask16 below = _mm512_cmp_ps_mask(b_f32x16, _mm512_set1_ps(cut), _CMP_LT_OQ);
+        return _mm512_mask_max_ps(a_f32x16, below, a_f32x16, b_f32x16);
+    }
     static FloatLanes add_floats(FloatLanes a_f32x16, FloatLanes b_f32x16) {
         return _mm512_add_ps(a_f32x16, b_f32x16);
     }

@@ -1,8 +1,16 @@
 // AVX-512 VNNI: dpbusd multiplies four slots and adds them in int32 in one instruction.
 #include "kernels/avx512.hpp"
+#include "kernels/x86_stages.hpp"
 
 namespace hiernorm {
 namespace {
+
+struct MultiplyFours {
+    static __m256i add(__m256i sums_i32x8, const std::uint8_t* row, __m256i query_i8x32) {
+        const __m256i row_u8x32 = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(row));
+        return _mm256_dpbusd_epi32(sums_i32x8, row_u8x32, query_i8x32);
+    }
+};
 
 struct Avx512VnniIsa : Avx512Common {
     template <std::size_t Groups>
@@ -25,31 +33,32 @@ struct Avx512VnniIsa : Avx512Common {
         __m512i groups_i8x64[Groups];
     };
 
-    struct LongQuery {
-        explicit LongQuery(const ScanQuery& q) : query(q) {}
-        Scores score(const std::uint8_t* block) const {
-            __m512i sums_i32x16 = splat(-query.correction);
-            for (std::size_t group = 0; group < query.groups; ++group) {
-                sums_i32x16 =
-                    _mm512_dpbusd_epi32(sums_i32x16, _mm512_loadu_si512(block + group * kLineBytes),
-                                        query_group(query, group));
-            }
-            return sums_i32x16;
+    static constexpr std::size_t kLongBlocks = 4;
+    static constexpr std::size_t kSharedQueries = 4;
+    static constexpr std::size_t kSharedBlocks = 4;
+    template <std::size_t Queries, std::size_t Blocks>
+    static void score_shared(const ScanQuery* queries, const std::uint8_t* blocks, Scores* scores) {
+        __m512i sums_i32x16[Queries * Blocks];
+        repeat<Queries * Blocks>(
+            [&](auto i) { sums_i32x16[i] = splat(-queries[i / Blocks].correction); });
+        const std::size_t groups = queries[0].groups;
+        for (std::size_t group = 0; group < groups; ++group) {
+            __m512i lines_u8x64[Blocks];
+            repeat<Blocks>([&](auto b) {
+                lines_u8x64[b] = _mm512_loadu_si512(blocks + (b * groups + group) * kLineBytes);
+            });
+            repeat<Queries>([&](auto q) {
+                const __m512i query_i8x64 = query_group(queries[q], group);
+                repeat<Blocks>([&](auto b) {
+                    __m512i& sum_i32x16 = sums_i32x16[q * Blocks + b];
+                    sum_i32x16 = _mm512_dpbusd_epi32(sum_i32x16, lines_u8x64[b], query_i8x64);
+                });
+            });
         }
-        const ScanQuery& query;
-    };
+        repeat<Queries * Blocks>([&](auto i) { scores[i] = sums_i32x16[i]; });
+    }
 
-    struct StageQuery {
-        explicit StageQuery(const std::int8_t* query) : query_i8x64(_mm512_loadu_si512(query)) {}
-        std::int32_t dot(const std::uint8_t* row) const {
-            return _mm512_reduce_add_epi32(
-                _mm512_dpbusd_epi32(_mm512_setzero_si512(), _mm512_loadu_si512(row), query_i8x64));
-        }
-        Four bound(const StageArguments& stage, const Candidate* candidates) const {
-            return bound_one_by_one(*this, stage, candidates);
-        }
-        __m512i query_i8x64;
-    };
+    using StageQuery = X86StageQuery<MultiplyFours>;
 };
 
 }  // namespace

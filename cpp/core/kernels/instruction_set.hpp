@@ -45,6 +45,18 @@ concept ScansBlocks =
         { query.score(block) } -> std::same_as<typename Isa::Scores>;
     };
 
+// Several queries over several blocks at once, all of the same length: scores[q * Blocks + b] of
+// query q and block b. The shapes are those whose sums fit the registers: `kLongBlocks` blocks for
+// one query, `kSharedBlocks` for `kSharedQueries` (1: they share nothing).
+template <class Isa>
+concept ScansShared =
+    requires(const ScanQuery* queries, const std::uint8_t* blocks, typename Isa::Scores* scores) {
+        { Isa::kLongBlocks } -> std::convertible_to<std::size_t>;
+        { Isa::kSharedQueries } -> std::convertible_to<std::size_t>;
+        { Isa::kSharedBlocks } -> std::convertible_to<std::size_t>;
+        { Isa::template score_shared<1, 1>(queries, blocks, scores) } -> std::same_as<void>;
+    };
+
 // A stage's query in registers: the product with one row, the bounds of four candidates.
 template <class Query>
 concept ScansRows = requires(const Query query, const std::int8_t* codes, const std::uint8_t* row,
@@ -54,11 +66,13 @@ concept ScansRows = requires(const Query query, const std::int8_t* codes, const 
     { query.bound(stage, candidates) } -> std::same_as<Four>;
 };
 
-// `Lanes` are the 16 lanes of a canonical sum, `CodingLanes` the 8 of a sum of squares.
+// `Lanes` are the 16 lanes of a canonical sum, of which the registers hold `kLaneSums`;
+// `CodingLanes` are the 8 of a sum of squares.
 template <class Isa>
 concept SumsInLanes =
     requires(typename Isa::Lanes lanes, typename Isa::CodingLanes squares, const double* values,
              const float* row, double step, std::int8_t* codes, const float* block, float* scores) {
+        { Isa::kLaneSums } -> std::convertible_to<std::size_t>;
         { Isa::zero_lanes() } -> std::same_as<typename Isa::Lanes>;
         { Isa::add_lanes(lanes, values, row) } -> std::same_as<typename Isa::Lanes>;
         { Isa::fold(lanes) } -> std::same_as<double>;
@@ -75,7 +89,7 @@ concept SumsInLanes =
 // Tiles of a panel are `kPanelLanes` wide and hold `kPanelSums` sums.
 template <class Isa>
 concept SumsFloats = requires(typename Isa::FloatLanes lanes, const typename Isa::FloatLanes* sums,
-                              const float* values, float* folded) {
+                              const float* values, float cut, float* folded) {
     { Isa::kFloatSums } -> std::convertible_to<std::size_t>;
     { Isa::zero_floats() } -> std::same_as<typename Isa::FloatLanes>;
     { Isa::load_floats(values) } -> std::same_as<typename Isa::FloatLanes>;
@@ -83,6 +97,9 @@ concept SumsFloats = requires(typename Isa::FloatLanes lanes, const typename Isa
     { Isa::subtract_floats(lanes, lanes) } -> std::same_as<typename Isa::FloatLanes>;
     { Isa::multiply_floats(lanes, lanes) } -> std::same_as<typename Isa::FloatLanes>;
     { Isa::fold_floats(sums, folded) } -> std::same_as<void>;
+    // A bit per lane below the cut; the maximum of the first and those lanes of the second.
+    { Isa::floats_below(lanes, cut) } -> std::same_as<std::uint32_t>;
+    { Isa::maximum_floats_below(lanes, lanes, cut) } -> std::same_as<typename Isa::FloatLanes>;
     { Isa::kPanelLanes } -> std::convertible_to<std::size_t>;
     { Isa::kPanelSums } -> std::convertible_to<std::size_t>;
     { Isa::splat_floats(float{}) } -> std::same_as<typename Isa::FloatLanes>;
@@ -96,9 +113,8 @@ concept SumsFloats = requires(typename Isa::FloatLanes lanes, const typename Isa
 template <class Isa>
 concept InstructionSet =
     ScoresBlocks<Isa> && ScansBlocks<typename Isa::template FixedQuery<1>, Isa> &&
-    ScansBlocks<typename Isa::template FixedQuery<kBurstGroups>, Isa> &&
-    ScansBlocks<typename Isa::LongQuery, Isa> && ScansRows<typename Isa::StageQuery> &&
-    SumsInLanes<Isa> && SumsFloats<Isa>;
+    ScansBlocks<typename Isa::template FixedQuery<kBurstGroups>, Isa> && ScansShared<Isa> &&
+    ScansRows<typename Isa::StageQuery> && SumsInLanes<Isa> && SumsFloats<Isa>;
 
 }  // namespace
 }  // namespace hiernorm

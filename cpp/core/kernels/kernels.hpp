@@ -56,6 +56,9 @@ struct ScanQuery {
     std::int32_t code_sum;
 };
 
+// Queries that a search gives to scan_shared_u8i8 at a time.
+inline constexpr std::size_t kSharedQueries = 4;
+
 // Rows of a panel (panels.hpp), transposed. A score is scale * (row . query) + offset.
 inline constexpr std::size_t kPanelRows = 32;
 inline constexpr std::size_t kPanelQueries = 12;
@@ -101,8 +104,17 @@ struct Kernels {
                              const ScanQuery& query, std::int32_t cut, std::uint32_t position,
                              const std::uint8_t* nearby, Candidate* out, std::int32_t* skipped);
 
-    // The same for the first `count` blocks that `list` names, in ascending order. Blocks are
-    // fetched ahead, those too that it names behind them, `listed` in all: they are next.
+    // The same for `count` queries of one length, which share the loads of the codes where the
+    // registers have room for that: the candidates of query i go to outs[i], their number to
+    // counts[i].
+    void (*scan_shared_u8i8)(const std::uint8_t* blocks, std::size_t entries,
+                            const ScanQuery* queries, std::size_t count, const std::int32_t* cuts,
+                            std::uint32_t position, const std::uint8_t* nearby,
+                            Candidate* const* outs, std::size_t* counts);
+
+    // The same as scan_u8i8 for the first `count` blocks that `list` names, in ascending order.
+    // Blocks are fetched ahead, those too that it names behind them, `listed` in all: they are
+    // next.
     std::size_t (*scan_list_u8i8)(const std::uint8_t* blocks, const std::uint16_t* list,
                                   std::size_t count, std::size_t listed, const ScanQuery& query,
                                   std::int32_t cut, std::uint32_t position,
@@ -133,6 +145,11 @@ struct Kernels {
     // The canonical inner product. `query` is padded with zeros to a multiple of kLanes.
     double (*dot_f32)(const double* query, const float* row, std::size_t dim);
 
+    // The canonical inner products of `count` queries with all rows (`rows`, `dim` wide):
+    // out[q][r]. Several of both share each load.
+    void (*dot_rows_f32)(const double* const* queries, std::size_t count, const float* matrix,
+                         std::size_t rows, std::size_t dim, double* const* out);
+
     // codes[j] = values[j] / step to the nearest integer (the caller sees to it that it fits), and
     // their sum; returns the squared norm of values - step * codes. Sums run in 8 lanes.
     double (*code_f64)(const double* values, std::size_t count, double step, std::int8_t* codes,
@@ -145,6 +162,12 @@ struct Kernels {
     // in dimension order, multiplication and addition rounded apart. Writes whole blocks.
     void (*score_f32)(const float* blocks, std::size_t entries, const float* query,
                       std::size_t dims, float* scores);
+
+    // Algorithm 1, the search for b and the skip test: appends the positions of the scores that are
+    // not below the cut (a NaN is not) to `out` (room for all) and returns their number; raises
+    // *skipped to the largest among the others.
+    std::size_t (*sift_f32)(const float* scores, std::size_t entries, float cut,
+                            std::uint32_t position, std::uint32_t* out, float* skipped);
 
     // The canonical squared distance: lanes and tree of dot_f32, differences and squares rounded.
     double (*distance_f32)(const double* query, const float* row, std::size_t dim);

@@ -16,6 +16,9 @@
 namespace hiernorm {
 namespace {
 
+template <std::size_t Value>
+constexpr std::integral_constant<std::size_t, Value> constant{};
+
 // Calls step(0) .. step(Count - 1) with constants: registers that they number stay registers.
 template <std::size_t Count, class Step>
 inline void repeat(Step step) {

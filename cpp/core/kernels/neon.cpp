@@ -96,17 +96,28 @@ struct NeonIsa : PortableCoding, PortableFloats {
         int8x16_t groups_i8x16[Groups];
     };
 
-    struct LongQuery {
-        explicit LongQuery(const ScanQuery& q) : query(q) {}
-        Scores score(const std::uint8_t* block) const {
-            Scores sums = start(query);
-            for (std::size_t group = 0; group < query.groups; ++group) {
-                add_group(sums, block + group * kLineBytes, query_group(query, group));
-            }
-            return sums;
+    static constexpr std::size_t kLongBlocks = 1;
+    static constexpr std::size_t kSharedQueries = 4;
+    static constexpr std::size_t kSharedBlocks = 1;
+    template <std::size_t Queries, std::size_t Blocks>
+    static void score_shared(const ScanQuery* queries, const std::uint8_t* blocks, Scores* scores) {
+        const std::size_t groups = queries[0].groups;
+        repeat<Queries * Blocks>([&](auto i) { scores[i] = start(queries[i / Blocks]); });
+        for (std::size_t group = 0; group < groups; ++group) {
+            repeat<Blocks>([&](auto b) {
+                const std::uint8_t* line = blocks + (b * groups + group) * kLineBytes;
+                int8x16_t codes_i8x16[4];
+                repeat<4>([&](auto part) { codes_i8x16[part] = signed_codes(line + 16 * part); });
+                repeat<Queries>([&](auto q) {
+                    const int8x16_t query_i8x16 = query_group(queries[q], group);
+                    int32x4_t* sums = scores[q * Blocks + b].i32x4;
+                    repeat<4>([&](auto part) {
+                        sums[part] = vdotq_s32(sums[part], codes_i8x16[part], query_i8x16);
+                    });
+                });
+            });
         }
-        const ScanQuery& query;
-    };
+    }
 
     struct StageQuery {
         explicit StageQuery(const std::int8_t* query) : shift(0) {
@@ -130,6 +141,7 @@ struct NeonIsa : PortableCoding, PortableFloats {
     struct Lanes {
         float64x2_t f64x2[8];
     };
+    static constexpr std::size_t kLaneSums = 2;
     static Lanes zero_lanes() {
         Lanes lanes;
         for (float64x2_t& part : lanes.f64x2) part = vdupq_n_f64(0.0);

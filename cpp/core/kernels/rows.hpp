@@ -115,9 +115,8 @@ void score_rows(const float* rows, std::size_t entries, std::size_t dim, const f
                                                query_stride, scores + q * stride, stride);
     }
     for (; q < count; ++q) {
-        score_rows_of<Isa, Step, Isa::kFloatSums, 1>(rows, entries, dim,
-                                                     queries + q * query_stride, query_stride,
-                                                     scores + q * stride, stride);
+        score_rows_of<Isa, Step, Isa::kFloatSums, 1>(rows, entries, dim, queries + q * query_stride,
+                                                     query_stride, scores + q * stride, stride);
     }
 }
 
@@ -129,8 +128,7 @@ void score_rows_f32(const float* rows, std::size_t entries, std::size_t dim, con
 
 template <InstructionSet Isa>
 void distance_rows_f32(const float* rows, std::size_t entries, std::size_t dim,
-                       const float* queries, std::size_t count, float* scores,
-                       std::size_t stride) {
+                       const float* queries, std::size_t count, float* scores, std::size_t stride) {
     score_rows<Isa, Distances>(rows, entries, dim, queries, count, scores, stride);
 }
 
@@ -145,6 +143,18 @@ struct PortableFloats {
         FloatLanes lanes;
         std::memcpy(lanes.f32x16, values, sizeof lanes.f32x16);
         return lanes;
+    }
+    static std::uint32_t floats_below(const FloatLanes& lanes, float cut) {
+        std::uint32_t mask = 0;
+        for (std::size_t l = 0; l < kLanes; ++l) mask |= (lanes.f32x16[l] < cut ? 1u : 0u) << l;
+        return mask;
+    }
+    static FloatLanes maximum_floats_below(FloatLanes a, const FloatLanes& b, float cut) {
+        for (std::size_t l = 0; l < kLanes; ++l) {
+            const bool raises = b.f32x16[l] < cut && b.f32x16[l] > a.f32x16[l];
+            a.f32x16[l] = raises ? b.f32x16[l] : a.f32x16[l];
+        }
+        return a;
     }
     static FloatLanes add_floats(FloatLanes a, const FloatLanes& b) {
         for (std::size_t l = 0; l < kLanes; ++l) a.f32x16[l] += b.f32x16[l];

@@ -51,24 +51,34 @@ struct ScalarIsa : PortableCoding, PortableFloats {
         return *std::max_element(block.begin(), block.end());
     }
 
-    struct LongQuery {
-        explicit LongQuery(const ScanQuery& q) : query(q) {}
-        Scores score(const std::uint8_t* block) const {
-            Scores sums = splat(-query.correction);
-            for (std::size_t group = 0; group < query.groups; ++group) {
-                for (std::size_t entry = 0; entry < kBlockEntries; ++entry) {
-                    for (std::size_t slot = 0; slot < kGroupSlots; ++slot) {
-                        sums[entry] +=
-                            std::int32_t{*block++} * query.codes[group * kGroupSlots + slot];
-                    }
+    static constexpr std::size_t kLongBlocks = 1;
+    static constexpr std::size_t kSharedQueries = 1;
+    static constexpr std::size_t kSharedBlocks = 1;
+    template <std::size_t Queries, std::size_t Blocks>
+    static void score_shared(const ScanQuery* queries, const std::uint8_t* blocks, Scores* scores) {
+        static_assert(Queries == 1 && Blocks == 1);
+        const ScanQuery& query = *queries;
+        Scores sums = splat(-query.correction);
+        for (std::size_t group = 0; group < query.groups; ++group) {
+            for (std::size_t entry = 0; entry < kBlockEntries; ++entry) {
+                for (std::size_t slot = 0; slot < kGroupSlots; ++slot) {
+                    sums[entry] +=
+                        std::int32_t{*blocks++} * query.codes[group * kGroupSlots + slot];
                 }
             }
-            return sums;
+        }
+        *scores = sums;
+    }
+    template <std::size_t>
+    struct FixedQuery {
+        explicit FixedQuery(const ScanQuery& q) : query(q) {}
+        Scores score(const std::uint8_t* block) const {
+            Scores scores;
+            score_shared<1, 1>(&query, block, &scores);
+            return scores;
         }
         const ScanQuery& query;
     };
-    template <std::size_t>
-    using FixedQuery = LongQuery;
 
     struct StageQuery {
         explicit StageQuery(const std::int8_t* q) : query(q) {}
@@ -84,6 +94,7 @@ struct ScalarIsa : PortableCoding, PortableFloats {
     };
 
     using Lanes = std::array<double, kLanes>;
+    static constexpr std::size_t kLaneSums = 2;
     static Lanes zero_lanes() { return {}; }
     static Lanes add_lanes(Lanes lanes, const double* query, const float* row) {
         for (std::size_t l = 0; l < kLanes; ++l) lanes[l] += query[l] * static_cast<double>(row[l]);

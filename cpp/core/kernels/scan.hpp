@@ -1,6 +1,7 @@
 // The steps scan, seed and skip cells as templates over one instruction set.
 #pragma once
 
+#include "kernels/candidates.hpp"
 #include "kernels/instruction_set.hpp"
 #include "kernels/lanes.hpp"
 #include "kernels/prefetch.hpp"
@@ -15,116 +16,76 @@ inline void prefetch_block(const std::uint8_t* block, std::size_t bytes) {
     for (std::size_t i = 0; i < bytes; i += kLineBytes) prefetch(block + i);
 }
 
-// Appends candidates among 16 known scores; `mask` has a bit per score above the cut.
-inline std::size_t append_candidates(const std::int32_t* scores, std::uint32_t mask,
-                                     std::uint32_t position, Candidate* out) {
-    std::size_t count = 0;
-    while (mask != 0) {
-        const std::uint32_t entry = lowest_bit(mask);
-        out[count++] = {position + entry, scores[entry]};
-        mask &= mask - 1;
+// A query of few groups: all of them stay in registers.
+template <InstructionSet Isa, std::size_t Groups>
+struct ShortQuery {
+    static constexpr std::size_t kBlocks = 1;
+    explicit ShortQuery(const ScanQuery& query) : fixed(query) {}
+    template <class Blocks>
+    void score(const std::uint8_t* blocks, Blocks count, typename Isa::Scores* out) const {
+        repeat<count>([&](auto b) { out[b] = fixed.score(blocks + b * (Groups * kLineBytes)); });
     }
-    return count;
-}
+    typename Isa::Scores score(const std::uint8_t* block) const { return fixed.score(block); }
+    typename Isa::template FixedQuery<Groups> fixed;
+};
 
-// Appends the entries with score > cut; `block_at(entry)` gives the scores of the block there.
-// Where candidates are frequent, testing each block for one mispredicts too often: such strips
-// append without a test. `out` has room for all entries and one block more. The largest score among
-// the others is only looked for if Track.
-template <InstructionSet Isa, bool Track, class BlockAt>
-std::size_t keep_above(const BlockAt& block_at, std::size_t entries, std::int32_t cut,
-                       std::uint32_t position, Candidate* out, std::int32_t* skipped) {
-    constexpr std::size_t kStripEntries = 8 * kBlockEntries;
-    constexpr std::ptrdiff_t kFrequent = 2;  // candidates in a strip
-    Candidate* const begin = out;
-    const std::size_t whole = entries / kBlockEntries * kBlockEntries;
-    typename Isa::Scores best = Isa::splat(kLowest);
-    bool frequent = false;
-    for (std::size_t entry = 0; entry < whole;) {
-        const std::size_t stop = whole - entry < kStripEntries ? whole : entry + kStripEntries;
-        const Candidate* const strip = out;
-        for (; entry < stop; entry += kBlockEntries) {
-            const typename Isa::Scores block = block_at(entry);
-            if (!frequent && !Isa::any_above(block, cut)) {
-                if constexpr (Track) best = Isa::maximum(best, block);
-                continue;
-            }
-            if constexpr (Track) best = Isa::maximum_below(best, block, cut);
-            out += Isa::append(block, cut, position + static_cast<std::uint32_t>(entry), out);
-        }
-        frequent = out - strip >= kFrequent;
-    }
-    std::int32_t largest = Isa::horizontal_maximum(best);
-    if (whole < entries) {
-        alignas(64) std::int32_t scores[kBlockEntries];
-        Isa::store(scores, block_at(whole));
-        for (std::size_t i = 0; i < entries - whole; ++i) {
-            if (scores[i] > cut) {
-                *out++ = {position + static_cast<std::uint32_t>(whole + i), scores[i]};
-            } else {
-                largest = larger(largest, scores[i]);
-            }
-        }
-    }
-    if constexpr (Track) *skipped = larger(*skipped, largest);
-    return static_cast<std::size_t>(out - begin);
-}
-
-template <InstructionSet Isa, class BlockAt>
-std::size_t keep_above(const BlockAt& block_at, std::size_t entries, std::int32_t cut,
-                       std::uint32_t position, Candidate* out, std::int32_t* skipped) {
-    return skipped != nullptr
-               ? keep_above<Isa, true>(block_at, entries, cut, position, out, skipped)
-               : keep_above<Isa, false>(block_at, entries, cut, position, out, nullptr);
-}
-
+// Any other: several blocks share the loads of its groups.
 template <InstructionSet Isa>
-std::size_t sift_i32(const std::int32_t* scores, std::size_t entries, std::int32_t cut,
-                     std::uint32_t position, Candidate* out, std::int32_t* skipped) {
-    return keep_above<Isa>([scores](std::size_t entry) { return Isa::load(scores + entry); },
-                           entries, cut, position, out, skipped);
-}
-
-template <InstructionSet Isa, class Query>
-std::int32_t score_blocks(const Query& query, const std::uint8_t* blocks, std::size_t entries,
-                          std::size_t block_bytes, std::int32_t* scores) {
-    typename Isa::Scores best = Isa::splat(kLowest);
-    std::size_t entry = 0;
-    for (; entry + kBlockEntries <= entries; entry += kBlockEntries) {
-        const typename Isa::Scores block = query.score(blocks);
-        Isa::store(scores + entry, block);
-        best = Isa::maximum(best, block);
-        blocks += block_bytes;
+struct LongQuery {
+    static constexpr std::size_t kBlocks = Isa::kLongBlocks;
+    explicit LongQuery(const ScanQuery& q) : query(q) {}
+    template <class Blocks>
+    void score(const std::uint8_t* blocks, Blocks count, typename Isa::Scores* out) const {
+        Isa::template score_shared<1, count>(&query, blocks, out);
     }
-    std::int32_t largest = Isa::horizontal_maximum(best);
-    if (entry < entries) Isa::store(scores + entry, query.score(blocks));
-    for (; entry < entries; ++entry) largest = larger(largest, scores[entry]);
-    return largest;
-}
+    typename Isa::Scores score(const std::uint8_t* block) const {
+        typename Isa::Scores scores[1];
+        score(block, constant<1>, scores);
+        return scores[0];
+    }
+    const ScanQuery& query;
+};
 
-// Calls `use(query)` with the query's registers laid out for its number of groups: fixed sizes up
-// to kBurstGroups keep them in registers, longer ones loop over bursts.
+// Calls `use(query)` with the query's registers laid out for its number of groups.
 template <InstructionSet Isa, class Use>
 auto with_query(const ScanQuery& query, Use use) {
     switch (query.groups) {
-        case 1: return use(typename Isa::template FixedQuery<1>(query));
-        case 2: return use(typename Isa::template FixedQuery<2>(query));
-        case 3: return use(typename Isa::template FixedQuery<3>(query));
-        case 4: return use(typename Isa::template FixedQuery<4>(query));
-        case 5: return use(typename Isa::template FixedQuery<5>(query));
-        case 6: return use(typename Isa::template FixedQuery<6>(query));
-        case 7: return use(typename Isa::template FixedQuery<7>(query));
-        case 8: return use(typename Isa::template FixedQuery<8>(query));
-        default: return use(typename Isa::LongQuery(query));
+        case 1: return use(ShortQuery<Isa, 1>(query));
+        case 2: return use(ShortQuery<Isa, 2>(query));
+        case 3: return use(ShortQuery<Isa, 3>(query));
+        case 4: return use(ShortQuery<Isa, 4>(query));
+        case 5: return use(ShortQuery<Isa, 5>(query));
+        case 6: return use(ShortQuery<Isa, 6>(query));
+        case 7: return use(ShortQuery<Isa, 7>(query));
+        case 8: return use(ShortQuery<Isa, 8>(query));
+        default: return use(LongQuery<Isa>(query));
     }
 }
 
 template <InstructionSet Isa>
 std::int32_t score_u8i8(const std::uint8_t* blocks, std::size_t entries, const ScanQuery& query,
                         std::int32_t* scores) {
-    const std::size_t block_bytes = query.groups * kGroupSlots * kBlockEntries;
-    return with_query<Isa>(query, [&](const auto& fixed) {
-        return score_blocks<Isa>(fixed, blocks, entries, block_bytes, scores);
+    const std::size_t block_bytes = query.groups * kLineBytes;
+    return with_query<Isa>(query, [&](const auto& laid_out) {
+        constexpr auto kBlocks = constant<std::remove_cvref_t<decltype(laid_out)>::kBlocks>;
+        typename Isa::Scores best = Isa::splat(kLowest);
+        std::size_t entry = 0;
+        const auto score_blocks = [&](auto count) {
+            typename Isa::Scores found[count];
+            laid_out.score(blocks, count, found);
+            repeat<count>([&](auto b) {
+                Isa::store(scores + entry + b * kBlockEntries, found[b]);
+                best = Isa::maximum(best, found[b]);
+            });
+            blocks += count * block_bytes;
+            entry += count * kBlockEntries;
+        };
+        while (entry + kBlocks * kBlockEntries <= entries) score_blocks(kBlocks);
+        while (entry + kBlockEntries <= entries) score_blocks(constant<1>);
+        std::int32_t largest = Isa::horizontal_maximum(best);
+        if (entry < entries) Isa::store(scores + entry, laid_out.score(blocks));
+        for (; entry < entries; ++entry) largest = larger(largest, scores[entry]);
+        return largest;
     });
 }
 
@@ -136,21 +97,70 @@ inline void prefetch_rows(const std::uint8_t* rows, std::uint32_t position,
     }
 }
 
+// The scores of consecutive blocks, fetched ahead.
+template <InstructionSet Isa, class Query>
+struct BlockScores {
+    template <class Blocks>
+    void score(std::size_t entry, Blocks count, typename Isa::Scores* out) const {
+        const std::uint8_t* from = blocks + entry * slots;
+        for (std::size_t b = 0; b < count; ++b) {
+            prefetch(from + kScanAhead + b * kBlockEntries * slots);
+        }
+        query.score(from, count, out);
+    }
+    Query query;  // a copy: what is written to a list cannot change it
+    const std::uint8_t* blocks;
+    std::size_t slots;
+};
+
 template <InstructionSet Isa>
 std::size_t scan_u8i8(const std::uint8_t* blocks, std::size_t entries, const ScanQuery& query,
                       std::int32_t cut, std::uint32_t position, const std::uint8_t* nearby,
                       Candidate* out, std::int32_t* skipped) {
-    const std::size_t slots = query.groups * kGroupSlots;
-    const std::size_t count = with_query<Isa>(query, [&](const auto& fixed) {
-        const auto block_at = [&fixed, blocks, slots](std::size_t entry) {
-            const std::uint8_t* block = blocks + entry * slots;
-            prefetch(block + kScanAhead);
-            return fixed.score(block);
-        };
-        return keep_above<Isa>(block_at, entries, cut, position, out, skipped);
+    const std::size_t count = with_query<Isa>(query, [&](const auto& laid_out) {
+        using Query = std::remove_cvref_t<decltype(laid_out)>;
+        const BlockScores<Isa, Query> scorer{laid_out, blocks, query.groups * kGroupSlots};
+        return keep_above<Isa, Query::kBlocks>(scorer, entries, cut, position, out, skipped);
     });
     prefetch_rows(nearby, position, out, count);
     return count;
+}
+
+// Queries of one length that share the loads of every block.
+template <InstructionSet Isa, std::size_t Queries>
+struct SharedScan {
+    template <class Blocks>
+    void score(const std::uint8_t* blocks, Blocks count, typename Isa::Scores* out) const {
+        Isa::template score_shared<Queries, count>(queries, blocks, out);
+    }
+    const ScanQuery* queries;
+};
+
+template <InstructionSet Isa>
+void scan_shared_u8i8(const std::uint8_t* blocks, std::size_t entries, const ScanQuery* queries,
+                      std::size_t count, const std::int32_t* cuts, std::uint32_t position,
+                      const std::uint8_t* nearby, Candidate* const* outs, std::size_t* counts) {
+    constexpr std::size_t kQueries = Isa::kSharedQueries;
+    std::size_t first = 0;
+    if constexpr (kQueries > 1) {
+        for (; first + kQueries <= count; first += kQueries) {
+            const SharedScan<Isa, kQueries> shared{queries + first};
+            const BlockScores<Isa, SharedScan<Isa, kQueries>> scorer{
+                shared, blocks, queries[first].groups * kGroupSlots};
+            Found found[kQueries];
+            repeat<kQueries>([&](auto q) { found[q] = {cuts[first + q], outs[first + q]}; });
+            keep_above<Isa, false, kQueries, Isa::kSharedBlocks>(scorer, entries, position, found,
+                                                                 nullptr);
+            repeat<kQueries>([&](auto q) {
+                counts[first + q] = static_cast<std::size_t>(found[q].out - outs[first + q]);
+                prefetch_rows(nearby, position, outs[first + q], counts[first + q]);
+            });
+        }
+    }
+    for (; first < count; ++first) {
+        counts[first] = scan_u8i8<Isa>(blocks, entries, queries[first], cuts[first], position,
+                                       nearby, outs[first], nullptr);
+    }
 }
 
 template <InstructionSet Isa>

@@ -41,17 +41,25 @@ constexpr std::size_t kQueriesKept = 128;  // with their buffers, for the next g
 // One query and the steps that it takes.
 class CascadeQuery {
    public:
-    void begin(const Store& store, const Kernels& kernels, const SearchRequest& request,
-               const float* row, Answer& answer, bool in_group, Workspace& workspace) {
-        prepare(store, kernels, request, row, answer, in_group, workspace);
+    // Takes a query; its view is prepared before it begins.
+    PreparedQuery* take(const Store& store, const Kernels& kernels, const SearchRequest& request,
+                        const float* row, Answer& answer, Workspace& workspace) {
+        query_.begin(store, kernels, request, row, answer, workspace);
+        return &query_;
+    }
+
+    void begin(const SearchRequest& request, bool in_group) {
+        prepare(request, in_group);
         if (uses_cells_ && query_.missing() != 0) seeding_.seed_from_cells(query_, cells_);
     }
 
     // A part of the search that `whole` has begun; `answer` has the hits of `whole`.
     void begin_part(const CascadeQuery& whole, const SearchRequest& request, const float* row,
                     Answer& answer, Workspace& workspace) {
-        prepare(whole.query_.store(), whole.query_.kernels(), request, row, answer, false,
-                workspace);
+        PreparedQuery* const query =
+            take(whole.query_.store(), whole.query_.kernels(), request, row, answer, workspace);
+        PreparedQuery::prepare_views({&query, 1});
+        prepare(request, false);
         seeding_.take_seeds(whole.seeding_);
     }
 
@@ -67,6 +75,11 @@ class CascadeQuery {
         return scan_.scan(query_, cells_, tile, out);
     }
 
+    // The query, if it may scan tiles together with others.
+    PreparedQuery* shares_tiles() {
+        return query_.missing() == 0 && scan_.shares_tiles(query_) ? &query_ : nullptr;
+    }
+
     void refine(const Tile& tile, std::span<Candidate> candidates) {
         candidates = refinement_.sift(query_, tile.chunk, tile.norms, candidates);
         if (candidates.empty()) return;
@@ -79,13 +92,14 @@ class CascadeQuery {
     std::uint64_t seeded() const { return seeding_.seeded(); }
 
    private:
-    void prepare(const Store& store, const Kernels& kernels, const SearchRequest& request,
-                 const float* row, Answer& answer, bool in_group, Workspace& workspace) {
-        query_.prepare(store, kernels, request, row, answer, workspace);
+    void prepare(const SearchRequest& request, bool in_group) {
+        const Store& store = query_.store();
+        query_.finish();
         seeding_.begin();
         refinement_.begin();
         uses_cells_ = request.use_cells && store.cells().grouped_entries() != 0;
-        if (uses_cells_) cells_.begin(store, kernels, query_.view(), in_group, workspace);
+        if (!uses_cells_) return;
+        cells_.begin(store, query_.kernels(), query_.view(), in_group, query_.workspace());
     }
 
     PreparedQuery query_;
@@ -111,9 +125,18 @@ class Cascade {
     void search(const Store& store, const Kernels& kernels, const SearchRequest& request,
                 const float* rows, std::span<Answer> answers) {
         const std::span<CascadeQuery> queries = queries_for(answers.size());
-        for (std::size_t i = 0; i < queries.size(); ++i) {
-            queries[i].begin(store, kernels, request, rows + i * store.dim(), answers[i],
-                             queries.size() > 1, workspace_);
+        for (std::size_t first = 0; first < queries.size(); first += kSharedQueries) {
+            PreparedQuery* together[kSharedQueries];
+            const std::size_t count = std::min(kSharedQueries, queries.size() - first);
+            for (std::size_t i = 0; i < count; ++i) {
+                together[i] = queries[first + i].take(store, kernels, request,
+                                                      rows + (first + i) * store.dim(),
+                                                      answers[first + i], workspace_);
+            }
+            PreparedQuery::prepare_views({together, count});
+            for (CascadeQuery& query : queries.subspan(first, count)) {
+                query.begin(request, queries.size() > 1);
+            }
         }
         run(store, queries, {});
     }
@@ -121,7 +144,9 @@ class Cascade {
     CascadeQuery& begin(const Store& store, const Kernels& kernels, const SearchRequest& request,
                         const float* row, Answer& answer) {
         CascadeQuery& query = queries_for(1)[0];
-        query.begin(store, kernels, request, row, answer, /*in_group=*/false, workspace_);
+        PreparedQuery* const taken = query.take(store, kernels, request, row, answer, workspace_);
+        PreparedQuery::prepare_views({&taken, 1});
+        query.begin(request, /*in_group=*/false);
         return query;
     }
 
@@ -182,20 +207,55 @@ class Cascade {
                             .first = first,
                             .entries = std::min(kTileEntries, last - first),
                             .position = static_cast<std::uint32_t>(c * kChunkEntries + first)};
-            for (CascadeQuery& query : queries) {
-                const std::size_t room = used + tile.entries + kBlockEntries;
-                log_.grow_geometrically(room);
-                const std::size_t added = query.seed_or_scan(tile, log_.data() + used);
-                if (added != 0) logged_.push_back({&query, tile, used, added});
-                used += added;
+            for (std::size_t i = 0; i < queries.size();) {
+                const std::size_t first_out = used;
+                const std::size_t together = scan_tile(tile, queries.subspan(i), used);
+                for (std::size_t q = 0; q < together; ++q) {
+                    log(queries[i + q], tile, first_out + q * room_for(tile), counts_[q], used);
+                }
+                i += together;
             }
         }
+    }
+
+    // Behind `used` in the log, room for the candidates of each query.
+    static std::size_t room_for(const Tile& tile) { return tile.entries + kBlockEntries; }
+
+    // Scans a tile for the first of the queries, or for several at once; returns how many.
+    std::size_t scan_tile(const Tile& tile, std::span<CascadeQuery> queries, std::size_t used) {
+        PreparedQuery* sharing[kSharedQueries];
+        Candidate* outs[kSharedQueries];
+        std::size_t together = 0;
+        for (; together < std::min(kSharedQueries, queries.size()); ++together) {
+            sharing[together] = queries[together].shares_tiles();
+            if (sharing[together] == nullptr) break;
+        }
+        const std::size_t count = std::max<std::size_t>(together, 1);
+        log_.grow_geometrically(used + count * room_for(tile));
+        if (together <= 1) {
+            counts_[0] = queries[0].seed_or_scan(tile, log_.data() + used);
+            return 1;
+        }
+        for (std::size_t i = 0; i < together; ++i)
+            outs[i] = log_.data() + used + i * room_for(tile);
+        scan_together({sharing, together}, tile, {outs, together}, counts_);
+        return together;
+    }
+
+    // Logs the candidates of a query, which lie from `from` on, behind what is used.
+    void log(CascadeQuery& query, const Tile& tile, std::size_t from, std::size_t count,
+             std::size_t& used) {
+        if (count == 0) return;
+        if (from != used) std::copy_n(log_.data() + from, count, log_.data() + used);
+        logged_.push_back({&query, tile, used, count});
+        used += count;
     }
 
     Workspace workspace_;
     std::vector<CascadeQuery> queries_;
     Buffer<Candidate> log_;
     std::vector<Logged> logged_;
+    std::size_t counts_[kSharedQueries];  // candidates of the queries that scanned a tile last
 };
 
 }  // namespace

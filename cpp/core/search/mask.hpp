@@ -83,8 +83,8 @@ class Mask {
     }
 
     // Overwrites the scores of entries that are not allowed; `scores` are those from `first` on.
-    void hide(std::int32_t* scores, std::size_t first, std::size_t entries,
-              std::int32_t lowest) const {
+    template <class Score>
+    void hide(Score* scores, std::size_t first, std::size_t entries, Score lowest) const {
         if (bits_ == nullptr) return;
         for (std::size_t i = 0; i < entries; ++i) {
             if (!allows(first + i)) scores[i] = lowest;

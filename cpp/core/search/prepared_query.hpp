@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <span>
 
 #include "encode/coded_query.hpp"
 #include "encode/exact_query.hpp"
@@ -31,8 +32,9 @@ struct Tile {
 
 class PreparedQuery {
    public:
-    void prepare(const Store& store, const Kernels& kernels, const SearchRequest& request,
-                 const float* row, Answer& answer, Workspace& workspace) {
+    // Begin each of several queries, prepare their views together, finish each.
+    void begin(const Store& store, const Kernels& kernels, const SearchRequest& request,
+               const float* row, Answer& answer, Workspace& workspace) {
         store_ = &store;
         kernels_ = &kernels;
         soft_ = request.soft;
@@ -41,8 +43,19 @@ class PreparedQuery {
         answer_ = &answer;
         workspace_ = &workspace;
         exact_.prepare(kernels, encoding().metric, row, store.dim());
-        view_.prepare(kernels, encoding(), exact_);
-        codes_.prepare(kernels, encoding(), view_, store.largest(), soft_);
+    }
+    static void prepare_views(std::span<PreparedQuery* const> queries) {
+        const ExactQuery* exact[kSharedQueries];
+        QueryView* views[kSharedQueries];
+        for (std::size_t i = 0; i < queries.size(); ++i) {
+            exact[i] = &queries[i]->exact_;
+            views[i] = &queries[i]->view_;
+        }
+        QueryView::prepare_together(*queries[0]->kernels_, queries[0]->encoding(), exact, views,
+                                    queries.size());
+    }
+    void finish() {
+        codes_.prepare(*kernels_, encoding(), view_, store_->largest(), soft_);
         threshold_ = results().threshold() + view_.offset;
     }
 

@@ -10,6 +10,15 @@ const std::uint8_t* stage_rows(const Encoding& encoding, const Chunk& chunk) {
     return chunk.stage_codes[0].data();
 }
 
+// The same from the tile on, and its major codes.
+const std::uint8_t* stage_rows_of(const PreparedQuery& query, const Tile& tile) {
+    const std::uint8_t* rows = stage_rows(query.encoding(), tile.chunk);
+    return rows == nullptr ? nullptr : rows + tile.first * kStageBytes;
+}
+const std::uint8_t* codes_of(const PreparedQuery& query, const Tile& tile) {
+    return tile.chunk.major_codes.data() + tile.first * query.encoding().slots();
+}
+
 }  // namespace
 
 std::size_t TileScan::scan(PreparedQuery& query, CellSkipper& cells, const Tile& tile,
@@ -27,17 +36,34 @@ std::size_t TileScan::scan_all(PreparedQuery& query, const Tile& tile, Candidate
     // proves is below the threshold. Soft mode must know.
     const std::int32_t cut = query.cut(tile.norms);
     std::int32_t skipped = kNoScore;
-    const std::uint8_t* rows = stage_rows(query.encoding(), tile.chunk);
-    if (rows != nullptr) rows += tile.first * kStageBytes;
-    const std::uint8_t* codes =
-        tile.chunk.major_codes.data() + tile.first * query.encoding().slots();
+    const std::uint8_t* codes = codes_of(query, tile);
     query.store().require_major_codes(codes, tile.entries);
     const std::size_t count = query.kernels().scan_u8i8(
-        codes, tile.entries, query.codes().scan(), cut, tile.position, rows, out,
-        query.soft() ? &skipped : nullptr);
+        codes, tile.entries, query.codes().scan(), cut, tile.position, stage_rows_of(query, tile),
+        out, query.soft() ? &skipped : nullptr);
     query.stats().scanned += tile.entries;
     if (count < tile.entries) query.skip_scores(query.soft() ? skipped : cut, tile.norms);
     return count;
+}
+
+void scan_together(std::span<PreparedQuery* const> queries, const Tile& tile,
+                   std::span<Candidate* const> outs, std::span<std::size_t> counts) {
+    ScanQuery codes[kSharedQueries];
+    std::int32_t cuts[kSharedQueries];
+    for (std::size_t i = 0; i < queries.size(); ++i) {
+        codes[i] = queries[i]->codes().scan();
+        cuts[i] = queries[i]->cut(tile.norms);
+    }
+    PreparedQuery& first = *queries[0];
+    const std::uint8_t* major_codes = codes_of(first, tile);
+    first.store().require_major_codes(major_codes, tile.entries);
+    first.kernels().scan_shared_u8i8(major_codes, tile.entries, codes, queries.size(), cuts,
+                                     tile.position, stage_rows_of(first, tile), outs.data(),
+                                     counts.data());
+    for (std::size_t i = 0; i < queries.size(); ++i) {
+        queries[i]->stats().scanned += tile.entries;
+        if (counts[i] < tile.entries) queries[i]->skip_scores(cuts[i], tile.norms);
+    }
 }
 
 // Reads the blocks only that hold an entry which may be returned, where they are few.

@@ -24,6 +24,12 @@ class TileScan {
     // minor codes and returns their number. Tiles come in order.
     std::size_t scan(PreparedQuery& query, CellSkipper& cells, const Tile& tile, Candidate* out);
 
+    // Whether all blocks are read, and nothing but the candidates is asked for: then several
+    // queries read a tile together.
+    bool shares_tiles(const PreparedQuery& query) const {
+        return blocks_ == Blocks::kAll && !query.soft();
+    }
+
    private:
     enum class Blocks { kAll, kAllowed, kListed };
 
@@ -37,5 +43,10 @@ class TileScan {
 
     Blocks blocks_ = Blocks::kAll;
 };
+
+// Scans a tile for queries of one store that share it; the candidates of query i go to outs[i], as
+// TileScan::scan writes them, and their number to counts[i].
+void scan_together(std::span<PreparedQuery* const> queries, const Tile& tile,
+                   std::span<Candidate* const> outs, std::span<std::size_t> counts);
 
 }  // namespace hiernorm
