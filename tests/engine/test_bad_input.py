@@ -74,7 +74,11 @@ BAD_ROWS = {
         TypeError,
         "{} must be numbers (float32 is used), got dtype bool",
     ),
-    "none": (None, TypeError, "{} must be numbers (float32 is used), got dtype object"),
+    "none": (
+        None,
+        TypeError,
+        "{} must be numbers (float32 is used) in an array or a list, got NoneType",
+    ),
 }
 ZERO = np.concatenate([hn_rows(2, D, MAJOR), np.zeros((1, D), np.float32)])
 
