@@ -75,7 +75,7 @@ TUNED: dict[str, Any] = {
     "augment": ("flips", "turns", "shifts"),
     "sampling": "points",
     "fpr_weight": 0.3,
-    "spread_weight": 0.1,
+    "spread_weight": 0.5,
     "distill_weight": 3.0,
     "head_layers": 2,
     "head_patches": 40_000,
