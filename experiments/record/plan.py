@@ -216,7 +216,7 @@ PLAN: tuple[Step, ...] = (
         "reconstruction",
         "reconstruction",
         "--photos {data}/photos --work {work}/reconstruction",
-        ("reconstruction.json",),
+        ("matches.json", "times.json", "grouped.json", "models.json", "memory.json"),
         minutes=120,
         needs=("data",),
     ),
