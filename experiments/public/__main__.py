@@ -74,7 +74,7 @@ def make_set(
             sample_rows(entries, wanted, seed), sample_rows(asked, queries, seed), shape.metric
         )
         return drawn, "stand-in: SIFT of other photos"
-    return shape.draw(wanted, queries, seed), "stand-in: drawn, same spectrum"
+    return shape.draw(wanted, queries, seed), "stand-in: drawn, assumed spectrum"
 
 
 def measure(

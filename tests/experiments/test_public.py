@@ -167,7 +167,7 @@ def test_sets_and_stand_ins_are_measured_and_told_apart(tmp_path):
     arguments = ["--smoke", "--out", tmp_path, "--only", shape.name]
     for extra, origin in (
         (["--sets", tmp_path], "the set"),
-        ([], "stand-in: drawn, same spectrum"),
+        ([], "stand-in: drawn, assumed spectrum"),
     ):
         done = CliRunner().invoke(main, list(map(str, [*arguments, *extra])))
         assert done.exit_code == 0, done.output
