@@ -53,7 +53,8 @@ def test_the_study_writes_a_record_of_all_methods_and_goes_on_where_it_was(tmp_p
     again = {run["method"]: run for run in read_record(out / "models.json").result["runs"]}
     assert set(again) == set(models)
 
-    run("--smoke", "--work", work, "--out", out, "--part", "times", "--method", "hiernorm", "--again")
+    of_times = ("--part", "times", "--method", "hiernorm")
+    run("--smoke", "--work", work, "--out", out, *of_times, "--again")
     (timed_again,) = read_record(out / "times.json").result["runs"]
     assert timed_again["methods"] == ["hiernorm"]
 
