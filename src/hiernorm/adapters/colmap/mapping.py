@@ -38,8 +38,9 @@ def verify_pairs(path: Path | str, pairs: Iterable[Pair] | None = None) -> int:
     with ColmapDatabase(path) as database:
         images = database.images()
         matches = database.stored_bytes("matches")
-    # Inliers are some of the matches; they are in the log first, then in the database.
-    require_space(path, 2 * matches)
+    # Inliers are some of the matches: in the log first, then in the database. COLMAP packs the
+    # database when it closes it, through the log too.
+    require_space(path, 2 * matches + Path(path).stat().st_size)
     wanted = exhaustive_pairs(images) if pairs is None else list(pairs)
     with tempfile.TemporaryDirectory() as folder, quiet_colmap(pycolmap):
         file = Path(folder) / "pairs.txt"
