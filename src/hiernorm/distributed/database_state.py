@@ -16,6 +16,7 @@ from hiernorm.distributed.fan_out import QueryFanOut
 from hiernorm.distributed.location import Location
 from hiernorm.distributed.manifest import ShardsManifest
 from hiernorm.distributed.payload import ShardedPayload
+from hiernorm.distributed.placement import shard_of
 from hiernorm.distributed.reader import ShardedReader
 from hiernorm.distributed.server import ShardSpec
 from hiernorm.distributed.writer import ShardedWriter
@@ -147,7 +148,13 @@ class ShardedState:
         if not is_id(id):
             return False
         wanted = as_ids(id)
-        return bool(self._read(lambda manifest: self._writer.holds(manifest, wanted))[0])
+
+        def look(manifest: ShardsManifest) -> bool:
+            shard = int(shard_of(wanted, manifest.shards)[0])
+            arguments = {shard: (manifest.pins[shard], wanted)}
+            return bool(self._reader.call(manifest, "holds", arguments, self._deadline)[shard][0])
+
+        return self._read(look)
 
     def __repr__(self) -> str:
         return (
