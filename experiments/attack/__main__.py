@@ -30,7 +30,7 @@ from experiments.harness.command import (
 from experiments.harness.records import Recorder
 
 FLIPS, CUTS = "bytes changed", "files cut"
-HEAVY = 3.0
+HEAVY = 10.0
 """Share of the time of an attack that changes every byte, to that of another one."""
 BAD = ("wrong", "crashed", "ended")
 """What no attack may find."""
@@ -38,8 +38,8 @@ BAD = ("wrong", "crashed", "ended")
 
 @click.command("attack", cls=Experiment)
 @click.option("--minutes", default=20.0, show_default=True, help="Time for all attacks together.")
-@click.option("--jobs", default=4, show_default=True, help="Attacks at a time.")
-@click.option("--entries", default=60, show_default=True, help="Entries of a database to damage.")
+@click.option("--jobs", default=8, show_default=True, help="Attacks at a time.")
+@click.option("--entries", default=40, show_default=True, help="Entries of a database to damage.")
 @click.option(
     "--only",
     type=click.Choice(["attacks", "cost"]),
