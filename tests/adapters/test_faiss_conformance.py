@@ -396,3 +396,9 @@ def test_the_threads_that_are_set_do_not_change_an_answer():
     finally:
         ours.omp_set_num_threads(before)
     assert_same(*answers)
+
+
+def test_settings_of_kernels_have_the_values_of_faiss_and_may_be_set(monkeypatch):
+    for name, value in vars(ours.cvar).items():
+        assert getattr(theirs.cvar, name) == value
+        monkeypatch.setattr(ours.cvar, name, value + 1)
