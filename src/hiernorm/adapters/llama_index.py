@@ -139,7 +139,7 @@ class HiernormVectorStore(BasePydanticVectorStore):
     def query(self, query: VectorStoreQuery, **kwargs: Any) -> VectorStoreQueryResult:
         """The nodes that are nearest to the query's embedding, with their scores.
 
-        Empty lists of ``node_ids`` and ``doc_ids`` mean no limit, as LlamaIndex's retrievers give them.
+        Empty lists of ``node_ids`` and ``doc_ids`` mean no limit.
         Modes are ``DEFAULT`` and ``MMR``, which takes ``mmr_prefetch_factor``.
         """
         if query.query_embedding is None:
