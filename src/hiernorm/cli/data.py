@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import click
 from rich.progress import DownloadColumn, TextColumn
@@ -29,7 +29,7 @@ JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON obje
 
 
 def _track_option(
-    name: str, text: str, kind: click.ParamType | None = None
+    name: str, text: str, kind: click.ParamType[Any] | None = None
 ) -> Callable[[Callable[..., R]], Callable[..., R]]:
     """An option that only ``--tracks`` uses, with the default of its settings."""
     return click.option(
