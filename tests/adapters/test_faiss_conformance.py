@@ -115,7 +115,7 @@ def find_vectors_by_position(faiss, metric):
         index.reconstruct_n(290),
         index.reconstruct_n(3, 4),
         index.reconstruct_n(300, 0),
-        faiss.rev_swig_ptr(index.get_xb(), 300 * D),
+        faiss.rev_swig_ptr(index.get_xb(), 300 * D).copy(),  # FAISS gives a view of its memory
         faiss.vector_to_array(index.codes),
         (index.code_size, index.sa_code_size()),
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -58,10 +60,20 @@ def _insert(
         raise click.UsageError("--ids goes with one FILE")
     count = 0
     for source in sources:
-        with progress_bar(source.name) as report:
-            insert = db.upsert if replace else db.add
+        insert = db.upsert if replace else db.add
+        with progress_bar(source.name) as report, _naming(source):
             count += insert(source, ids, payload=payload, progress=report)
     return count
+
+
+@contextmanager
+def _naming(source: Path) -> Iterator[None]:
+    """Begin the text of a ValueError with the file that it is about."""
+    try:
+        yield
+    except ValueError as error:
+        text = str(error)
+        raise ValueError(text if str(source) in text else f"{source}: {text}") from error
 
 
 @click.command()

@@ -96,11 +96,13 @@ def count_rows(source: object) -> int | None:
     return None
 
 
-def _slices(rows: AnyArray, ids: AnyArray | None) -> Iterator[Piece]:
+def _slices(path: Path, rows: AnyArray, ids: AnyArray | None) -> Iterator[Piece]:
     if rows.ndim != 2:
-        raise ValueError(f"vectors must have shape (n, d), got {rows.shape}")
+        raise ValueError(
+            f"{path}: vectors must have shape (n, d), got {rows.shape}; a single vector has (1, d)"
+        )
     if ids is not None and len(ids) != len(rows):
-        raise ValueError(f"{len(rows)} vectors need {len(rows)} ids, got {len(ids)}")
+        raise ValueError(f"{path}: {len(rows)} vectors need {len(rows)} ids, got {len(ids)}")
     step = max(1, PIECE_BYTES // max(1, rows.shape[1] * rows.dtype.itemsize))
     for first in range(0, len(rows), step):
         part = slice(first, first + step)
@@ -108,7 +110,7 @@ def _slices(rows: AnyArray, ids: AnyArray | None) -> Iterator[Piece]:
 
 
 def _read_npy(path: Path) -> Iterator[Piece]:
-    return _slices(map_npy(path), None)
+    return _slices(path, map_npy(path), None)
 
 
 def _read_npz(path: Path) -> Iterator[Piece]:
@@ -122,7 +124,7 @@ def _read_npz(path: Path) -> Iterator[Piece]:
         with zipfile.ZipFile(path) as packed, packed.open(f"{name}.npy") as member:
             shape, fortran, dtype = _npy_header(member)
             if fortran:
-                yield from _slices(archive[name], ids)
+                yield from _slices(path, archive[name], ids)
                 return
             first = 0
             step = max(1, PIECE_BYTES // max(1, shape[1] * dtype.itemsize))
@@ -188,7 +190,7 @@ def _read_safetensors(path: Path) -> Iterator[Piece]:
     file = open_tensors(path)
     name = _matrix_name(path, _shapes(file))
     ids = file.array("ids") if "ids" in file.header.tensors else None
-    return _slices(file.array(name), ids)
+    return _slices(path, file.array(name), ids)
 
 
 def _matrix_name(path: Path, shapes: dict[str, tuple[int, ...]]) -> str:
