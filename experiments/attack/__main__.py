@@ -62,6 +62,8 @@ def main(
     if only == "cost":
         _measure(folder, seed, smoke)
         return
+    # A shell starts what runs in the background with Ctrl-C ignored, and so would the victims be.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     recorder = Recorder("attack", seed, {"minutes": minutes, "jobs": jobs, "entries": entries})
     os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT.parent), *sys.path[1:]])
     with tempfile.TemporaryDirectory() as name:

@@ -222,14 +222,15 @@ class TensorFile:
         """SHA-256 of the bytes of ``name``."""
         tensor = self.header.tensors[name]
         with memoryview(self._map) as view:
-            return _update(hashlib.sha256(), view[tensor.begin : tensor.end]).hexdigest()
+            digest = hashlib.sha256()
+            _update(digest, view[tensor.begin : tensor.end])
+            return digest.hexdigest()
 
 
-def _update(digest: Any, data: memoryview) -> Any:
-    """``digest`` with ``data`` taken in, piece by piece: Ctrl-C is heard between two."""
+def _update(digest: Any, data: memoryview) -> None:
+    """Take ``data`` into ``digest``, piece by piece: Ctrl-C is heard between two."""
     for first in range(0, data.nbytes, HASHED_BYTES):
         digest.update(data[first : first + HASHED_BYTES])
-    return digest
 
 
 @dataclass(frozen=True)
