@@ -81,7 +81,7 @@ def _bytes_decoded(column: Any) -> int:
         return int(column.nbytes)
     values = column.dictionary
     if not (arrow.types.is_string(values.type) or arrow.types.is_large_string(values.type)):
-        return len(column) * max(1, values.nbytes // max(1, len(values)))
+        return len(column) * max(1, int(values.nbytes) // max(1, len(values)))
     lengths = compute.binary_length(values).cast(arrow.int64()).take(column.indices)
     return 4 * len(column) + int(compute.sum(lengths).as_py() or 0)
 
