@@ -14,11 +14,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import RLock
-from types import TracebackType
 
 import numpy as np
 import numpy.typing as npt
 
+from hiernorm._closing import Closing
 from hiernorm.adapters.colmap.options import DescriptorType
 from hiernorm.array_types import AnyArray, Float32Array, UInt8Array, UInt32Array
 from hiernorm.storage.errors import (
@@ -66,7 +66,7 @@ def pair_id(pair: Pair) -> int:
     return MAX_IMAGES * pair[0] + pair[1]
 
 
-class ColmapDatabase:
+class ColmapDatabase(Closing):
     """A database of COLMAP, opened for reading or for writing features and matches.
 
     Parameters
@@ -102,17 +102,6 @@ class ColmapDatabase:
         except BaseException:
             self.close()
             raise
-
-    def __enter__(self) -> ColmapDatabase:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close the file. What was not committed is not in it."""
