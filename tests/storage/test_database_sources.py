@@ -79,7 +79,7 @@ def _pieces(request: pytest.FixtureRequest) -> Iterator[None]:
     memory = 0 if request.param == "spooled" else 1 << 26
     with (
         small_segments(entries=128),
-        mock.patch("hiernorm.storage.sources.PIECE_BYTES", 50 * D * 4),
+        mock.patch("hiernorm.storage.vector_files.PIECE_BYTES", 50 * D * 4),
         mock.patch("hiernorm.storage.spill_buffer.MEMORY_BYTES", memory),
     ):
         yield

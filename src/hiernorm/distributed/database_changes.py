@@ -14,38 +14,12 @@ from hiernorm.progress import ProgressCallback
 class ShardedChanges(ShardedState):
     """The part of :class:`hiernorm.distributed.ShardedDatabase` that changes entries."""
 
-    def add(
-        self,
-        x: Any,
-        ids: npt.ArrayLike | Sequence[str] | None = None,
-        *,
-        payload: Any = None,
-        progress: ProgressCallback | None = None,
-    ) -> int:
-        """Add vectors; all of them, or none: as :meth:`hiernorm.Database.add`.
-
-        Files and iterators larger than memory go through files in the database's folder;
-        :func:`hiernorm.distributed.build` is the way to make a large database.
-        """
-        return self._insert(x, ids, payload, progress, replacing=False)
-
-    def upsert(
-        self,
-        x: Any,
-        ids: npt.ArrayLike | Sequence[str] | None = None,
-        *,
-        payload: Any = None,
-        progress: ProgressCallback | None = None,
-    ) -> int:
-        """Add vectors, replacing entries with the same ids; parameters as for :meth:`add`."""
-        return self._insert(x, ids, payload, progress, replacing=True)
-
     def _insert(
-        self, x: Any, ids: Any, payload: Any, progress: ProgressCallback | None, *, replacing: bool
+        self, x: Any, ids: Any, payload: Any, progress: ProgressCallback | None, *, replace: bool
     ) -> int:
         with self._change_lock, self._writer.begin(self._lock_timeout) as base:
             count, changed = self._writer.insert(
-                base, x, ids, progress, replacing=replacing, payload=payload
+                base, x, ids, progress, replacing=replace, payload=payload
             )
             self._reader.move_on(base, changed)
             return count

@@ -38,14 +38,13 @@ from hiernorm.storage.errors import DatabaseError
 from hiernorm.storage.lock import WriterLock
 from hiernorm.storage.payload_queue import PayloadQueue
 from hiernorm.storage.sources import (
-    Columns,
     as_array,
-    count_rows,
     is_columns,
     is_source,
     read_entries,
     refuse_columns,
 )
+from hiernorm.storage.vector_files import Columns, count_rows
 
 PUBLISH_SECONDS = 10.0
 """How long a change waits for shards to publish it: it is committed, they may do so later."""
