@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "per_thread.hpp"
+
 namespace hiernorm {
 
 double canonical_norm(const Kernels& kernels, const float* row, std::size_t dim) {
-    thread_local std::vector<double> values;
+    std::vector<double>& values = kept_by_thread<std::vector<double>, ExactQuery>();
     values.assign(round_up(dim, kLanes), 0.0);
     std::copy(row, row + dim, values.begin());
     return std::sqrt(kernels.dot_f32(values.data(), row, dim));

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "interrupt.hpp"
+#include "per_thread.hpp"
 #include "search/engines.hpp"
 #include "search/flat_panels.hpp"
 
@@ -160,7 +161,7 @@ class FlatScan {
 
 void search_flat(const Store& store, const Kernels& kernels, Metric metric,
                  const SearchRequest& request, const float* queries, std::span<Answer> answers) {
-    thread_local FlatScan scan;  // its buffers serve the next call
+    FlatScan& scan = kept_by_thread<FlatScan>();  // its buffers serve the next call
     const std::size_t at_once = queries_at_once(store.dim());
     for (std::size_t first = 0; first < answers.size(); first += at_once) {
         const std::size_t count = std::min(at_once, answers.size() - first);
