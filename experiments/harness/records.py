@@ -103,12 +103,13 @@ class Recorder:
         self._name = name
         self._seed = seed
         self._settings = settings or {}
+        self._commit = find_commit()  # of the start: the clone may move on meanwhile
         self._watch = LoadWatch()
         self._start = time.perf_counter()
 
     def record(self, result: Result) -> Record:
         """What was found until now, with the machine and its load since the start."""
-        commit, clean = find_commit()
+        commit, clean = self._commit
         made = Record(
             experiment=self._experiment,
             name=self._name,

@@ -54,7 +54,8 @@ KEYPOINTS = (25_000, 50_000, 75_000, 100_000, 125_000)
 @click.option("--features", type=int, multiple=True, help="May be repeated  [8,192 and 16,384]")
 @click.option("--method", "methods", multiple=True, type=click.Choice(list(METHODS)), help="[all]")
 @click.option("--keypoints", type=int, multiple=True, help="Of `memory`  [25,000 to 125,000]")
-@click.option("--images", default=16, show_default=True, help="Maximum photos of a scene.")
+@click.option("--again", is_flag=True, help="Drop the results of these parts first.")
+@click.option("--images", default=30, show_default=True, help="Maximum photos of a scene.")
 @click.option("--side", default=2000, show_default=True, help="Longest side of a photo in pixels.")
 @click.option("--timed-pairs", default=24, show_default=True, help="Pairs that are timed.")
 @click.option("--brute-pairs", default=1, show_default=True, help="Pairs for COLMAP's brute force.")
@@ -74,6 +75,7 @@ def main(
     features: tuple[int, ...],
     methods: tuple[str, ...],
     keypoints: tuple[int, ...],
+    again: bool,
     images: int,
     side: int,
     timed_pairs: int,
@@ -113,6 +115,8 @@ def main(
         )
         results = results_folder("reconstruction", out, smoke)
         settings = {"images": images, "side": side}
+        for name in parts or PARTS if again else ():
+            (results / f"{name}.json").unlink(missing_ok=True)
         found = {name: Part(results / f"{name}.json", seed, settings) for name in PARTS[1:]}
         if "features" in (parts or PARTS):
             for scene in chosen:

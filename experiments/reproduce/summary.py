@@ -79,7 +79,12 @@ def judge_claims(findings: Findings) -> list[Claim]:
 
 
 def summary(findings: Findings, claims: Sequence[Claim]) -> Section:
-    """The card: counts by verdict, names by verdict, and what explains the rest."""
+    """The section that opens the report."""
+    return Section("Summary", [summary_card(findings, claims)])
+
+
+def summary_card(findings: Findings, claims: Sequence[Claim]) -> Card:
+    """Counts by verdict, names by verdict, and what explains the rest."""
     paper = [claim for claim in claims if claim.place != OURS and not claim.question]
     tiles, facts = [], []
     for verdict in TERMS:
@@ -100,7 +105,7 @@ def summary(findings: Findings, claims: Sequence[Claim]) -> Section:
         facts.append(
             ("Smoke run", "It shows that everything works; **none of its figures is a result.**")
         )
-    return Section("Summary", [Card(tiles, facts)])
+    return Card(tiles, facts)
 
 
 def list_claims(claims: Sequence[Claim]) -> Section:

@@ -1,4 +1,4 @@
-"""The table of the reproduction: quality and speed of every point beside the paper's."""
+"""The tables of the reproduction: the summary; quality and speed beside the paper's."""
 
 from __future__ import annotations
 
@@ -7,9 +7,21 @@ from pathlib import Path
 from experiments.harness.page import Rows
 from experiments.harness.points import ALL_POINTS, RECOMMENDED, Point, fraction
 from experiments.reproduce.findings import Findings, paper_fpr95, paper_speed
+from experiments.reproduce.summary import judge_claims, summary_card
 from experiments.tables.registry import table
 
 SCENES = (0, 1)
+
+
+@table("reproduction-summary", "reproduce/results/REPORT.md")
+def render_summary(report: Path) -> Rows:
+    """What was reproduced, what was not, and why."""
+    findings = Findings(report.parent)
+    card = summary_card(findings, judge_claims(findings))
+    terms = [f"{tile.figure} {tile.label}" for tile in card.tiles]
+    terms += [term for term, _ in card.facts[len(terms) :]]
+    rows = [[f"**{term}**", text] for term, (_, text) in zip(terms, card.facts, strict=True)]
+    return Rows(["verdict", "of what"], rows)
 
 
 @table("reproduction", "reproduce/results/REPORT.md")

@@ -43,7 +43,10 @@ def render_report(record: Record) -> RenderableType:
         rows = list(group)
         if any(row.family == "numpy" for row in rows):
             parts.append(_case_table(rows))
-    parts += [_overview_table(report), _build_table(report), goal_table(check_goals(report))]
+    parts += [_overview_table(report), _build_table(report)]
+    goals = check_goals(report)
+    if any(goal.measured is not None for goal in goals):  # none is about vectors of a user
+        parts.append(goal_table(goals))
     parts += [Text(f"{peer}: {reason}", style="dim") for peer, reason in report.missing.items()]
     return Group(*parts)
 

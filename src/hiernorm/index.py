@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from hiernorm import _core
-from hiernorm.array_types import Float32Array, Int64Array
+from hiernorm.array_types import Float32Array
 from hiernorm.arrays import (
     MAX_HITS,
     as_count,
@@ -20,12 +19,10 @@ from hiernorm.arrays import (
 )
 from hiernorm.certificate import Certificate, read_stats
 from hiernorm.explanation import Explanation, explain_index
-from hiernorm.filters import Where, call_filter, ids_of_array
+from hiernorm.filters import Where
 from hiernorm.hits import Hits, RangeHits
 from hiernorm.index_persistence import IndexPersistence
-from hiernorm.payload.answers import payload_of_hits, table_of
-from hiernorm.payload.conditions import is_condition
-from hiernorm.payload.keys import are_keys
+from hiernorm.payload.answers import payload_of_hits
 from hiernorm.payload.memory import MemoryPayload
 from hiernorm.settings import Engine, IndexSettings, Metric
 from hiernorm.verification import Verification, verify_hits
@@ -184,26 +181,6 @@ class Index(IndexPersistence):
             "" if self._file is None else self._checked(),
         )
 
-    def _checked(self) -> str:
-        """What of a mapped file is compared with its checksums; empty without a file."""
-        return "" if self._file is None or not self._core.attached else self._file.checked
-
-    def _ids_of(self, where: Where | None) -> Int64Array | None:
-        """The ids to which ``where`` limits a search; None without a limit."""
-        if where is None:
-            return None
-        if is_condition(where):
-            return self._payload.find(where, self._core.ids())
-        if callable(where):
-            ids = self._core.ids()
-            return ids[call_filter(where, ids)]
-        if are_keys(where):
-            return self._payload.ids_of(where, ignore_missing=True)
-        return ids_of_array(where, len(self), lambda: self.ids, "index")
-
-    def _thread_count(self, threads: int | None) -> int:
-        return self._threads if threads is None else as_count("threads", threads)
-
     def range(
         self,
         q: npt.ArrayLike,
@@ -253,30 +230,6 @@ class Index(IndexPersistence):
         )
         payload = payload_of_hits(self._payload)
         return RangeHits(offsets, ids, scores, certificate, self.metric, payload)
-
-    def payload(
-        self,
-        ids: npt.ArrayLike | Sequence[str] | None = None,
-        columns: Sequence[str] | None = None,
-    ) -> Any:
-        """The payload of ``ids`` as a ``pyarrow.Table``, as :meth:`hiernorm.Database.payload`.
-
-        Examples
-        --------
-        >>> import hiernorm
-        >>> index = hiernorm.Index(dim=2)
-        >>> index.add([[1, 0], [0.5, 0.5]], ids=[7, 8], payload={"lang": ["en", "de"]})
-        2
-        >>> index.payload([8]).to_pylist()
-        [{'id': 8, 'lang': 'de'}]
-        >>> index.search([1, 0], k=1, where="lang = 'de'").ids.tolist()
-        [[8]]
-        """
-        wanted = self.ids if ids is None else self._payload.ids_of(ids)
-        found = self._core.find(wanted)
-        if not found.all():
-            raise KeyError(f"id {wanted[int(np.argmin(found))]} is not in the index")
-        return table_of(self._payload, wanted, columns)
 
     def reconstruct(self, ids: npt.ArrayLike | Sequence[str]) -> Float32Array:
         """The vectors of ``ids``: ``(n, d)`` float32, as they were added.

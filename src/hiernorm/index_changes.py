@@ -28,64 +28,6 @@ Changed = TypeVar("Changed", bound="IndexChanges")
 class IndexChanges(IndexState):
     """The part of :class:`hiernorm.Index` that changes entries."""
 
-    def add(
-        self,
-        x: Any,
-        ids: npt.ArrayLike | Sequence[str] | None = None,
-        *,
-        payload: Any = None,
-        progress: ProgressCallback | None = None,
-    ) -> int:
-        """Add vectors; all of them, or none if one is not acceptable.
-
-        Parameters
-        ----------
-        x
-            ``(n, d)`` or ``(d,)``; anything but float32 is rounded to float32 first. Or a file or
-            an iterator, as for :meth:`hiernorm.Database.add`.
-        ids
-            ``(n,)`` integers from 0 up that are not in the index. By default the ids of the file,
-            or the integers that follow the largest id ever used. With string keys, ``n`` strings.
-        payload
-            Named columns with a value per vector, as for :meth:`hiernorm.Database.add`.
-        progress
-            Called with the number of vectors added so far and the total.
-
-        Returns
-        -------
-        The number of vectors added.
-
-        Raises
-        ------
-        ValueError
-            For NaN, infinity, a wrong number of dimensions, a negative or duplicate id, or
-            (cosine) a zero vector. The index is unchanged.
-        """
-        return self._insert(x, ids, payload, progress, replace=False)
-
-    def upsert(
-        self,
-        x: Any,
-        ids: npt.ArrayLike | Sequence[str] | None = None,
-        *,
-        payload: Any = None,
-        progress: ProgressCallback | None = None,
-    ) -> int:
-        """Add vectors, replacing entries with the same ids; parameters as for :meth:`add`.
-
-        Examples
-        --------
-        >>> import hiernorm
-        >>> index = hiernorm.Index(dim=2)
-        >>> index.add([[1, 0], [0, 1]])
-        2
-        >>> index.upsert([[0.6, 0.8], [0.8, 0.6]], ids=[1, 2])
-        2
-        >>> index.ids.tolist(), index.search([0, 1], k=1).ids.tolist()
-        ([0, 1, 2], [[1]])
-        """
-        return self._insert(x, ids, payload, progress, replace=True)
-
     def _insert(
         self, x: Any, ids: Any, payload: Any, progress: ProgressCallback | None, *, replace: bool
     ) -> int:

@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
 from hiernorm import _core
-from hiernorm.array_types import Float32Array, Int64Array
-from hiernorm.arrays import as_ids, is_id
+from hiernorm.array_types import BoolArray, Float32Array, Int64Array
+from hiernorm.arrays import as_count
 from hiernorm.certificate import digest
+from hiernorm.filters import Where, call_filter, ids_of_array
 from hiernorm.index_file import SavedFile
-from hiernorm.payload.answers import holds_key, keys_of, visible_columns
+from hiernorm.payload.answers import EntryPayload, table_of
+from hiernorm.payload.conditions import is_condition
+from hiernorm.payload.keys import are_keys
 from hiernorm.payload.memory import MemoryPayload
-from hiernorm.settings import Engine, IndexSettings, Metric
+from hiernorm.searchable_base import SearchableBase
+from hiernorm.settings import Engine, IndexSettings
 from hiernorm.storage.errors import DamagedError
 from hiernorm.threads import thread_count
 
+T = TypeVar("T")
 
-class IndexState:
+
+class IndexState(SearchableBase):
     """The part of :class:`hiernorm.Index` that says what it has."""
 
     _settings: IndexSettings
@@ -36,25 +44,10 @@ class IndexState:
         self._file: SavedFile | None = None  # that a loaded index maps
 
     @property
-    def dim(self) -> int:
-        """d, the number of dimensions."""
-        return self._settings.dim
-
-    @property
     def major(self) -> int | None:
         """K; None while it is still to be chosen from the data."""
         encoding = self._core.encoding()
         return self._settings.major if encoding is None else encoding.major
-
-    @property
-    def alpha(self) -> float | None:
-        """The energy split of HN vectors; None for plain ones."""
-        return self._settings.alpha
-
-    @property
-    def metric(self) -> Metric:
-        """``"ip"``, ``"cosine"`` or ``"l2"``."""
-        return self._settings.metric
 
     @property
     def engine(self) -> Engine:
@@ -74,26 +67,18 @@ class IndexState:
     def __len__(self) -> int:
         return len(self._core)
 
-    @property
-    def string_keys(self) -> bool:
-        """Whether entries are named by strings."""
-        return self._payload.string_keys
+    def _holds(self, ids: Int64Array) -> BoolArray:
+        return self._core.find(ids)
 
-    @property
-    def keys(self) -> list[str]:
-        """The string keys of all entries, in the order of :attr:`ids`."""
-        keys: list[str] = keys_of(self._payload, self.ids).tolist()
-        return keys
+    def _with_payload(self, act: Callable[[EntryPayload], T]) -> T:
+        return act(self._payload)
 
-    @property
-    def columns(self) -> dict[str, str]:
-        """The payload columns, as :attr:`hiernorm.Database.columns`."""
-        return visible_columns(self._payload)
-
-    def __contains__(self, id: object) -> bool:
-        if isinstance(id, str):
-            return holds_key(self._payload, id)
-        return is_id(id) and bool(self._core.find(as_ids(id))[0])
+    def _payload_table(self, ids: Any, columns: Sequence[str] | None) -> Any:
+        wanted = self.ids if ids is None else self._payload.ids_of(ids)
+        found = self._core.find(wanted)
+        if not found.all():
+            raise KeyError(f"id {wanted[int(np.argmin(found))]} is not in the index")
+        return table_of(self._payload, wanted, columns)
 
     def __repr__(self) -> str:
         kind = "plain" if self.alpha is None else f"alpha={self.alpha}"
@@ -132,3 +117,23 @@ class IndexState:
         """The error for a block of the mapped file that is not what was written."""
         path = None if self._file is None else self._file.path
         return DamagedError(f"{path} is not what was written: restore it, or save the index again")
+
+    def _checked(self) -> str:
+        """What of a mapped file is compared with its checksums; empty without a file."""
+        return "" if self._file is None or not self._core.attached else self._file.checked
+
+    def _ids_of(self, where: Where | None) -> Int64Array | None:
+        """The ids to which ``where`` limits a search; None without a limit."""
+        if where is None:
+            return None
+        if is_condition(where):
+            return self._payload.find(where, self._core.ids())
+        if callable(where):
+            ids = self._core.ids()
+            return ids[call_filter(where, ids)]
+        if are_keys(where):
+            return self._payload.ids_of(where, ignore_missing=True)
+        return ids_of_array(where, len(self), lambda: self.ids, "index")
+
+    def _thread_count(self, threads: int | None) -> int:
+        return self._threads if threads is None else as_count("threads", threads)

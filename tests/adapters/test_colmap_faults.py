@@ -20,6 +20,7 @@ from hiernorm.adapters.colmap import (
     ColmapDatabase,
     compare_matches,
     match_database,
+    verify_pairs,
 )
 from hiernorm.storage.errors import (
     DamagedError,
@@ -113,6 +114,29 @@ def test_a_full_disk_keeps_what_was_written(database):
         np.testing.assert_array_equal(opened.matches((1, 2)), rows)
         assert opened.matches((1, 3)) is None  # of the same transaction
     assert match_database(database).kept == 1
+
+
+def test_features_are_written_whole_or_not_at_all(database):
+    rng = np.random.default_rng(0)
+    keypoints, rows = np.float32(rng.uniform(0, 90, (9, 4))), np.float32(rng.normal(size=(9, 16)))
+    with ColmapDatabase(database, writable=True) as opened:
+        before = opened.keypoints(2)
+        pages = opened.connection.execute("PRAGMA page_count").fetchone()[0]
+        opened.connection.execute(f"PRAGMA max_page_count = {pages}")
+        with pytest.raises(OSError, match="no space left"):
+            opened.write_features(2, keypoints, np.zeros((100_000, 16), np.float32))
+        np.testing.assert_array_equal(opened.keypoints(2), before)
+        opened.write_features(1, keypoints, rows)
+        np.testing.assert_array_equal(opened.keypoints(1), keypoints)
+        np.testing.assert_array_equal(opened.descriptors(1), rows)
+
+
+def test_verification_needs_room_before_colmap_begins(database, monkeypatch):
+    match_database(database)
+    usage = shutil.disk_usage(database.parent)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=2**20))
+    with pytest.raises(OSError, match=r"no space left .* 1,048,576 are free"):
+        verify_pairs(database)
 
 
 def test_missing_descriptors_are_named_and_other_pairs_can_be_matched(database):

@@ -115,7 +115,7 @@ def find_vectors_by_position(faiss, metric):
         index.reconstruct_n(290),
         index.reconstruct_n(3, 4),
         index.reconstruct_n(300, 0),
-        faiss.rev_swig_ptr(index.get_xb(), 300 * D),
+        faiss.rev_swig_ptr(index.get_xb(), 300 * D).copy(),  # FAISS gives a view of its memory
         faiss.vector_to_array(index.codes),
         (index.code_size, index.sa_code_size()),
     )
@@ -396,3 +396,9 @@ def test_the_threads_that_are_set_do_not_change_an_answer():
     finally:
         ours.omp_set_num_threads(before)
     assert_same(*answers)
+
+
+def test_settings_of_kernels_have_the_values_of_faiss_and_may_be_set(monkeypatch):
+    for name, value in vars(ours.cvar).items():
+        assert getattr(theirs.cvar, name) == value
+        monkeypatch.setattr(ours.cvar, name, value + 1)

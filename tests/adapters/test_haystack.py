@@ -115,3 +115,9 @@ def test_a_saved_pipeline_opens_the_same_documents(tmp_path):
 def test_filters_that_have_no_condition_are_refused(field):
     with pytest.raises(FilterError, match="cannot be filtered"):
         filled().filter_documents({"field": field, "operator": "==", "value": 1})
+
+
+def test_an_embedding_of_other_dimensions_names_the_parameter_to_set():
+    store = HiernormDocumentStore()
+    with pytest.raises(ValueError, match=r"3 dimensions, the store has embedding_dim=768"):
+        store.write_documents([Document(content="one", embedding=[1.0, 0.0, 0.0])])

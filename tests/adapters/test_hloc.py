@@ -66,6 +66,35 @@ def test_matches_as_hloc_does(ratio, distance, mutual):
     np.testing.assert_allclose(found["matching_scores0"], scores, atol=1e-6)
 
 
+@pytest.mark.parametrize("sizes", [(1, 5), (5, 1)])
+def test_one_keypoint_has_no_second_best_so_there_is_no_ratio_test(sizes):
+    rng = np.random.default_rng(3)
+    a, b = (unit_rows(rng, size) for size in sizes)
+    found = NearestNeighbor(0.1)({"descriptors0": a.T, "descriptors1": b.T})
+    assert_array_equal(found["matches0"], plain(a, b)[0])
+    assert (found["matches0"] >= 0).sum() == 1
+
+
+def test_thresholds_of_zero_are_no_thresholds_as_in_hloc():
+    a, b = views()
+    found = NearestNeighbor(0, 0)({"descriptors0": a.T, "descriptors1": b.T})
+    assert_array_equal(found["matches0"], plain(a, b)[0])
+
+
+def test_a_batch_gives_results_with_a_batch():
+    a, b = views()
+    matcher = NearestNeighbor(0.9)
+    batch = {"descriptors0": np.stack([a.T, b.T]), "descriptors1": np.stack([b.T, a.T])}
+    found = matcher(batch)
+    assert found["matches0"].shape == found["matching_scores0"].shape == (2, len(a))
+    for row, (one, other) in enumerate(((a, b), (b, a))):
+        alone = matcher({"descriptors0": one.T, "descriptors1": other.T})
+        for name in alone:
+            assert_array_equal(found[name][row], alone[name])
+    with pytest.raises(ValueError, match=r"got \(2, 32, 120\) and \(32, 120\)"):
+        matcher({**batch, "descriptors1": b.T})
+
+
 def write_features(path, sets):
     with h5py.File(str(path), "w") as out:
         for name, rows in sets.items():
@@ -98,6 +127,26 @@ def test_pairs_that_are_there_are_kept_and_cut_ones_are_written_again(tmp_path):
     with h5py.File(str(out), "r") as opened:
         assert len(opened["b/c/matches0"]) == len(b)
     assert match_features(features, [("a", "b")], out, overwrite=True) == 1
+
+
+def test_pairs_under_the_older_names_of_hloc_are_kept(tmp_path):
+    a, b = views(20)
+    features = write_features(tmp_path / "features.h5", {"db/1.jpg": a, "query/2.jpg": b})
+    out = tmp_path / "matches.h5"
+    with h5py.File(str(out), "w") as opened:
+        opened["db-1.jpg_query-2.jpg/matches0"] = np.zeros(20, np.int16)
+    assert match_features(features, [("query/2.jpg", "db/1.jpg")], out) == 0
+
+
+def test_half_precision_features_and_a_new_folder(tmp_path):
+    a, b = views(20)
+    sets = {"a": np.float16(a), "b": np.float16(b)}
+    features = write_features(tmp_path / "features.h5", sets)
+    out = tmp_path / "new" / "matches.h5"
+    assert match_features(features, [("a", "b")], out) == 1
+    with h5py.File(str(out), "r") as opened:
+        expected = plain(np.float32(sets["a"]), np.float32(sets["b"]))[0]
+        assert_array_equal(opened["a/b/matches0"], expected)
 
 
 KILLED = """

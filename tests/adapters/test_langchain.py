@@ -162,3 +162,13 @@ def test_marginal_relevance_and_relevance_scores_are_there():
     scores = [score for _, score in store.similarity_search_with_relevance_scores("3", k=40)]
     assert scores[0] == 1.0
     assert min(scores) >= 0
+
+
+@pytest.mark.parametrize(
+    ("metadata", "field"),
+    [({"a": object()}, "field 'a' is object"), ({"a": [1, {2}]}, "field 'a' item 1 is set")],
+)
+def test_metadata_that_is_not_json_is_refused_by_its_name(metadata, field):
+    store = HiernormVectorStore(Table())
+    with pytest.raises(TypeError, match=f"metadata {field}, which JSON does not have"):
+        store.add_texts(["1"], [metadata])

@@ -31,6 +31,10 @@ METADATA = [
 ]
 
 
+PLACES = (("near", 1.0), ("far", 0.0), ("farther", -1.0))
+"""Nodes beside (1, 1), which is where MockEmbedding puts every text."""
+
+
 def filled(path=None):
     store = HiernormVectorStore(path)
     nodes = [
@@ -143,3 +147,20 @@ def test_what_has_no_condition_is_refused():
         filled().query(query(filters=MetadataFilters(filters=[insensitive])))
     with pytest.raises(ValueError, match="is not there"):
         filled().query(query(mode=VectorStoreQueryMode.HYBRID))
+
+
+@pytest.mark.parametrize("on_disk", [False, True])
+def test_a_retriever_of_llama_index_finds_the_nodes(tmp_path, on_disk):
+    from llama_index.core import StorageContext, VectorStoreIndex
+    from llama_index.core.embeddings import MockEmbedding
+
+    store = HiernormVectorStore(tmp_path / "nodes.hn" if on_disk else None)
+    context = StorageContext.from_defaults(vector_store=store)
+    nodes = [TextNode(id_=name, text=name, embedding=[1.0, place]) for name, place in PLACES]
+    model = MockEmbedding(embed_dim=2)
+    made = VectorStoreIndex(nodes, storage_context=context, embed_model=model)
+    opened = VectorStoreIndex.from_vector_store(store, embed_model=model)
+    for index in (made, opened):
+        found = index.as_retriever(similarity_top_k=2).retrieve("any text")
+        assert [result.node.node_id for result in found] == ["near", "far"]
+    assert len(store.database) == 3

@@ -181,7 +181,9 @@ def test_wrong_command_lines_end_with_2(db: Path, tmp_path: Path) -> None:
 
 def test_a_build_that_fails_leaves_nothing(tmp_path: Path) -> None:
     np.save(tmp_path / "bad.npy", np.full((3, 4), np.nan))
-    assert "is NaN" in run("build", tmp_path / "db", tmp_path / "bad.npy", code=1).stderr
+    built = run("build", tmp_path / "db", tmp_path / "bad.npy", code=1)
+    assert "bad.npy: vectors row" in built.stderr
+    assert "is NaN" in built.stderr
     assert not (tmp_path / "db").exists()
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import threading
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,70 +13,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
-import hiernorm
+from build_support import check_interrupted_build
 from crash_writer import apply_to_database, apply_to_model
-from database_support import ALPHA, MAJOR, QUERIES, Model, right_hits, vectors
-from hiernorm.cli.app import app
-from hiernorm.distributed import ShardedDatabase, ShardsMissingError, build
-from paths import SUPPORT
+from database_support import QUERIES, Model, right_hits, vectors
+from hiernorm.distributed import ShardedDatabase, ShardsMissingError
+from ray_cluster import PATIENCE, RAY_MARKS, add_node, cluster
 from sharded_support import assert_equals_index, create_sharded, digest_of
 from support import assert_same_hits
 
 ray: Any = pytest.importorskip("ray")
-pytestmark = [
-    pytest.mark.timeout(600),
-    # Of Ray itself: sockets and log files that it leaves to the garbage collector.
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::FutureWarning"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-]
-STARTS = 4
-PATIENCE = 240.0
-"""Seconds that anything may take on a busy machine; nothing is expected to."""
-
-
-def add_node(nodes: Any, **options: Any) -> None:
-    """One node more, without processes that no test needs.
-
-    Ray gives it 30 seconds to start, which may be short on a busy machine: then another one.
-    """
-    for attempt in range(STARTS):
-        try:
-            nodes.add_node(num_cpus=1, include_log_monitor=False, **options)
-            return
-        except Exception as error:
-            if "timed out during startup" not in str(error) or attempt == STARTS - 1:
-                raise
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Any]:
-    """A head and two more nodes, each with a raylet of its own."""
-    settings = {
-        "RAY_USAGE_STATS_ENABLED": "0",
-        "RAY_worker_niceness": "0",
-        "RAY_worker_register_timeout_seconds": str(int(PATIENCE)),
-        "PYTHONPATH": os.pathsep.join([str(SUPPORT), os.environ.get("PYTHONPATH", "")]),
-    }
-    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for name, value in settings.items():
-            patch.setenv(name, value)
-        from ray.cluster_utils import Cluster
-
-        nodes = Cluster()
-        try:
-            add_node(nodes, include_dashboard=False, no_monitor=True)  # the first one is the head
-            add_node(nodes)
-            add_node(nodes)
-            ray.init(address=nodes.address, log_to_driver=False, logging_level="error")
-            yield nodes
-        finally:
-            ray.shutdown()
-            nodes.shutdown()
+pytestmark = RAY_MARKS
+__all__ = ["cluster"]
 
 
 @pytest.fixture(scope="module")
@@ -301,117 +247,5 @@ def test_readers_beside_a_writer_for_long(cluster, tmp_path):
     check_readers_beside_a_writer(tmp_path / "db", changes=200, readers=3)
 
 
-class InterruptedBuildError(Exception):
-    """Somebody pressed a key."""
-
-
-def write_parquet(path: Path, ids: np.ndarray, rows: np.ndarray) -> None:
-    arrow = pytest.importorskip("pyarrow")
-    parquet = pytest.importorskip("pyarrow.parquet")
-    lists = arrow.FixedSizeListArray.from_arrays(rows.ravel(), rows.shape[1])
-    parquet.write_table(arrow.table({"ids": ids, "vectors": lists}), path)
-
-
-def check_interrupted_build(folder: Path, steps: tuple[str, ...], shards: int) -> None:
-    """Interrupted in each of the steps, and called again: as if it had not been."""
-    rows = vectors(1, 300)
-    ids = 100 + np.random.default_rng(0).permutation(200)
-    np.save(folder / "first.npy", rows[:100])  # ids 0 ... 99
-    write_parquet(folder / "second.parquet", ids, rows[100:])
-    model = dict(enumerate(rows[:100])) | dict(zip(ids.tolist(), rows[100:], strict=True))
-    sources = [folder / "first.npy", folder / "second.parquet"]
-    options: dict[str, Any] = {"shards": shards, "major": MAJOR, "alpha": ALPHA}
-    path = folder / "db"
-    left = list(steps)
-
-    def interrupt(step: str, done: int, total: int | None) -> None:
-        assert total == 300
-        if step in left and done > 0:
-            left.remove(step)
-            raise InterruptedBuildError
-
-    for _ in steps:
-        with pytest.raises(InterruptedBuildError):
-            build(path, sources, progress=interrupt, **options)
-        with pytest.raises(hiernorm.DatabaseError, match=r"has no shards\.json"):
-            ShardedDatabase.open(path)
-    with pytest.raises(ValueError, match="a build of other sources or parameters"):
-        build(path, sources[:1], **options)
-    assert build(path, sources, progress=interrupt, **options) == 300
-    with pytest.raises(FileExistsError, match="is a database already"):
-        build(path, sources, **options)
-    with ShardedDatabase.open(path, deadline=PATIENCE) as db:
-        assert_equals_index(db, model)
-        assert db.add(QUERIES[:1]) == 1  # ids go on behind the largest
-        assert db.ids[-1] == 300
-
-
 def test_a_build_goes_on_where_it_stopped_and_doubles_nothing(cluster, tmp_path):
     check_interrupted_build(tmp_path, ("split",), shards=1)
-
-
-@pytest.mark.ray
-def test_a_build_goes_on_from_every_step(cluster, tmp_path):
-    check_interrupted_build(tmp_path, ("split", "fill"), shards=3)
-
-
-@pytest.mark.ray
-def test_a_dataset_whose_last_step_makes_the_vectors(cluster, tmp_path):
-    data = pytest.importorskip("ray.data")
-
-    def describe(batch: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        ids = batch["id"]
-        return {"ids": ids, "vectors": np.stack([vectors(int(i), 1)[0] for i in ids])}
-
-    path = tmp_path / "db"
-    table = data.range(500).map_batches(describe)
-    assert build(path, table, shards=2, major=MAJOR, alpha=ALPHA) == 500
-    with ShardedDatabase.open(path, deadline=PATIENCE) as db:
-        assert_equals_index(db, {i: vectors(i, 1)[0] for i in range(500)})
-
-
-@pytest.mark.ray
-def test_bad_vectors_and_ids_that_come_twice_are_errors_of_a_build(cluster, tmp_path):
-    rows = vectors(1, 20)
-    rows[3, 2] = np.nan
-    np.save(tmp_path / "bad.npy", rows)
-    with pytest.raises(ValueError, match=r"bad\.npy: vectors row 3, dimension 2 is NaN"):
-        build(tmp_path / "a", tmp_path / "bad.npy", shards=2)
-    write_parquet(tmp_path / "twice.parquet", np.arange(10) % 9, vectors(1, 10))
-    with pytest.raises(ValueError, match="id 0 is given twice"):
-        build(tmp_path / "b", tmp_path / "twice.parquet", shards=2)
-
-
-@pytest.mark.ray
-def test_the_command_line(cluster, tmp_path):
-    rows = vectors(1, 60)
-    np.save(tmp_path / "rows.npy", rows)
-    np.save(tmp_path / "queries.npy", QUERIES)
-    database = str(tmp_path / "db")
-
-    def run(*words: str, code: int = 0) -> str:
-        done = CliRunner().invoke(app, ["cluster", *words])
-        assert done.exit_code == code, done.output
-        return done.stdout
-
-    split = ("--major", str(MAJOR), "--alpha", str(ALPHA))
-    built = run("build", database, str(tmp_path / "rows.npy"), "--shards", "2", *split)
-    assert built == f"{database}: 60 vectors in 2 shards\n"
-    ids, scores = right_hits(dict(enumerate(rows)), 3)
-    queries = str(tmp_path / "queries.npy")
-    lines = run("search", database, queries, "-k", "3", "--deadline", str(PATIENCE)).splitlines()
-    assert lines[0] == "query\trank\tid\tscore"
-    assert lines[1:] == [
-        f"{q}\t{rank}\t{ids[q, rank]}\t{float(scores[q, rank])!r}"
-        for q in range(len(QUERIES))
-        for rank in range(3)
-    ]
-    facts = json.loads(run("info", database, "--deadline", str(PATIENCE), "--json"))
-    assert (facts["entries"], facts["shards"], facts["segments"]) == (60, 2, 2)
-    verified = run("check", database, "--deadline", str(PATIENCE))
-    assert verified == f"{database}: all is as it was written\n"
-    segment = next((tmp_path / "db" / "shard-00001").glob("segment-*"))
-    data = bytearray(segment.read_bytes())
-    data[-100] ^= 1
-    segment.write_bytes(data)
-    assert "shard 1" in run("check", database, "--deadline", str(PATIENCE), code=3)

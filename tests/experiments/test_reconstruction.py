@@ -53,6 +53,11 @@ def test_the_study_writes_a_record_of_all_methods_and_goes_on_where_it_was(tmp_p
     again = {run["method"]: run for run in read_record(out / "models.json").result["runs"]}
     assert set(again) == set(models)
 
+    of_times = ("--part", "times", "--method", "hiernorm")
+    run("--smoke", "--work", work, "--out", out, *of_times, "--again")
+    (timed_again,) = read_record(out / "times.json").result["runs"]
+    assert timed_again["methods"] == ["hiernorm"]
+
 
 def test_features_of_the_largest_scales_are_kept(tmp_path):
     rng = np.random.default_rng(0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 
 import numpy as np
 import pytest
@@ -90,6 +91,15 @@ def test_other_settings_need_another_folder(photos, made):
     done = run("reconstruct", photos, "-o", made[0], "--keypoints", 600)
     assert done.exit_code == 1
     assert "features with limit 500, asked for is limit 600: choose another folder" in done.output
+
+
+def test_a_full_disk_is_named_before_colmap_writes(photos, tmp_path, monkeypatch):
+    usage = shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=1000))
+    done = run("reconstruct", photos, "-o", tmp_path / "model")
+    assert done.exit_code == 1
+    assert "1,000 are free" in done.output
+    assert not (tmp_path / "model" / "database.db").exists()
 
 
 def test_the_picture_has_points_and_cameras(made):

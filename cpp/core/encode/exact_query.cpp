@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "per_thread.hpp"
+
 namespace hiernorm {
 
 double canonical_norm(const Kernels& kernels, const float* row, std::size_t dim) {
     // The squared distance to zero has the products of the row with itself, summed in their order.
-    thread_local std::vector<double> zero;
+    std::vector<double>& zero = kept_by_thread<std::vector<double>, ExactQuery>();
     if (zero.size() < dim) zero.assign(round_up(dim, kLanes), 0.0);
     return std::sqrt(kernels.distance_f32(zero.data(), row, dim));
 }

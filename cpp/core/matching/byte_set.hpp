@@ -15,8 +15,10 @@
 // with them (match_bytes.cpp) soon knows good matches. A place is a number in this order.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "matching/scan.hpp"
@@ -73,5 +75,19 @@ class ByteSet {
     std::vector<std::uint32_t> ids_;
     std::vector<std::uint32_t> starts_;  // of each key, and the end
 };
+
+// s_x s_z of two sets.
+inline std::int32_t unit_of(const ByteSet& a, const ByteSet& b) {
+    return std::int32_t{1} << (a.shift() + b.shift());
+}
+
+// The largest score c_x . c_z + T_x T_z that proves that a product is below `product`; `slack` is
+// h_x + h_z or more.
+inline std::int32_t score_below(std::int32_t product, std::int32_t unit, std::int32_t slack) {
+    const std::int64_t score = std::int64_t{product} * unit - slack - kRoundingSlack - 1;
+    return static_cast<std::int32_t>(
+        std::clamp<std::int64_t>(score, std::numeric_limits<std::int32_t>::min(),
+                                 std::numeric_limits<std::int32_t>::max()));
+}
 
 }  // namespace hiernorm

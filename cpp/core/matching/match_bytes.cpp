@@ -6,8 +6,10 @@
 #include <limits>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "interrupt.hpp"
+#include "matching/confirm.hpp"
 #include "search/threads.hpp"
 
 namespace hiernorm {
@@ -27,8 +29,6 @@ void Contest::enter(std::int32_t product, std::int64_t other, const MatchRule& r
     set_cut(rule);
 }
 
-// What either side left out is at most its own best, or its own limit: both at most those of the
-// joined contest. So the joined contest is won if and only if that of all products is.
 void Contest::join(const Contest& other) {
     second = std::max({second, other.second, std::min(best, other.best)});
     if (other.best > best || (other.best == best && other.at >= 0 && (at < 0 || other.at < at))) {
@@ -41,13 +41,15 @@ bool Contest::is_won(const MatchRule& rule) const {
     return at >= 0 && best >= rule.least && second <= rule.limit(best);
 }
 
-// A contest that would be won as it stands changes by a product above the limit, or by one that
-// reaches the best. A lost one changes only by a larger best: its second best is then the former
-// best, which is at least every product that was left out.
+// A match has at least `least`, exceeds or equals every other product of the vector, and its limit
+// is at least every other product: so also of those that are known.
 void Contest::set_cut(const MatchRule& rule) {
-    const std::int32_t winner = std::max(best, rule.least);
-    const std::int32_t limit = rule.limit(winner);
-    cut = second <= limit ? std::min(limit + 1, winner) : best + 1;
+    const auto first = std::lower_bound(rule.limits.begin(), rule.limits.end(), best);
+    if (first == rule.limits.end()) {
+        cut = std::numeric_limits<std::int32_t>::max();
+    } else {
+        cut = std::max({rule.least, best, static_cast<std::int32_t>(first - rule.limits.begin())});
+    }
 }
 
 namespace {
@@ -57,6 +59,7 @@ constexpr std::size_t kRowTile = 1024;  // 64 KiB of codes, which stay in the se
 constexpr std::size_t kBlockTile = 16;  // 16 KiB of codes, which stay in the first cache
 constexpr std::size_t kFirstBlocks = 2;  // few: all contests are open, and nearly all pairs enter
 constexpr std::size_t kFirstColumns = 64;  // with equal keys, more or less
+constexpr std::int32_t kNone = std::numeric_limits<std::int32_t>::min();
 constexpr std::int32_t kNever = std::numeric_limits<std::int32_t>::max();
 
 // The pass over some rows of `a` and all of `b`.
@@ -67,11 +70,11 @@ class Pass {
           b_(b),
           rule_(rule),
           kernels_(match_kernels()),
-          unit_(std::int32_t{1} << (a.shift() + b.shift())),
+          unit_(unit_of(a, b)),
           rows_(rows),
           columns_(rule.cross_check ? b.size() : 0, Contest(rule)),
           row_cuts_{},
-          column_cuts_(b.blocks() * kScanBlock, kNever),
+          column_cuts_(b.blocks() * kScanBlock, kNone),
           survivors_(kScanRows * kBlockTile * kScanBlock) {
         for (std::size_t column = 0; column < columns_.size(); ++column) cut_column(column);
     }
@@ -116,20 +119,14 @@ class Pass {
         }
     }
 
-    // The score that a pair must exceed for its product to reach `cut`.
-    std::int32_t score_cut(std::int32_t cut, std::int32_t slack, std::int32_t other_slack) const {
-        const std::int64_t score = std::int64_t{cut} * unit_ - slack - other_slack;
-        return static_cast<std::int32_t>(std::clamp<std::int64_t>(
-            score - kRoundingSlack - 1, std::numeric_limits<std::int32_t>::min(), kNever));
-    }
     void cut_column(std::size_t column) {
         column_cuts_[column] =
-            score_cut(columns_[column].cut, b_.slack(column), a_.largest_slack());
+            score_below(columns_[column].cut, unit_, b_.slack(column) + a_.largest_slack());
     }
 
     void cut_row(std::size_t row) {
         row_cuts_[row % kScanRows] =
-            score_cut(rows_[row].cut, a_.slack(row), b_.largest_slack());
+            score_below(rows_[row].cut, unit_, a_.slack(row) + b_.largest_slack());
     }
 
     void scan(std::size_t first, std::size_t last, std::size_t block, std::size_t count) {
@@ -167,14 +164,12 @@ class Pass {
         const std::size_t row = first + survivor.row;
         const std::size_t column = block * kScanBlock + survivor.column;
         if (row >= last || column >= b_.size()) return;  // padding
-        if (survivor.score <= std::min(row_cuts_[survivor.row], column_cuts_[column])) return;
+        if (survivor.score <= std::max(row_cuts_[survivor.row], column_cuts_[column])) return;
         const std::int32_t product = kernels_.dot_u8(a_.row(row), b_.row(column), a_.row_bytes());
         ++products_;
-        if (product >= rows_[row].cut) {
-            rows_[row].enter(product, b_.id(column), rule_);
-            cut_row(row);
-        }
-        if (rule_.cross_check && product >= columns_[column].cut) {
+        rows_[row].enter(product, b_.id(column), rule_);
+        cut_row(row);
+        if (rule_.cross_check) {
             columns_[column].enter(product, a_.id(row), rule_);
             cut_column(column);
         }
@@ -192,6 +187,27 @@ class Pass {
     std::vector<Survivor> survivors_;
     std::uint64_t products_ = 0;
 };
+
+// The pairs that win the contests of their row and, with a cross check, of their column.
+std::vector<Finalist> find_finalists(const ByteSet& a, const ByteSet& b,
+                                     const std::vector<Contest>& rows,
+                                     const std::vector<Contest>& columns, const MatchRule& rule) {
+    std::vector<std::size_t> places(b.size());  // of the rows as they were given
+    for (std::size_t place = 0; place < b.size(); ++place) {
+        places[static_cast<std::size_t>(b.id(place))] = place;
+    }
+    std::vector<Finalist> finalists;
+    for (std::size_t row = 0; row < a.size(); ++row) {
+        if (!rows[row].is_won(rule)) continue;
+        const std::size_t column = places[static_cast<std::size_t>(rows[row].at)];
+        if (rule.cross_check &&
+            (columns[column].at != a.id(row) || !columns[column].is_won(rule))) {
+            continue;
+        }
+        finalists.push_back({row, column, rows[row].best});
+    }
+    return finalists;
+}
 
 }  // namespace
 
@@ -222,24 +238,17 @@ ByteMatches match_bytes(const ByteSet& a, const ByteSet& b, const MatchRule& rul
         }
         matches.products += products[part];
     }
-    std::vector<std::int64_t> forth(a.size(), -1), back(b.size(), -1);  // by row, not by place
-    for (std::size_t place = 0; place < a.size(); ++place) {
-        if (rows[place].is_won(rule)) forth[static_cast<std::size_t>(a.id(place))] = rows[place].at;
+    std::vector<Finalist> finalists = find_finalists(a, b, rows, columns, rule);
+    finalists = confirm_rows(a, b, finalists, rule, threads, matches.products);
+    if (rule.cross_check) {
+        for (Finalist& one : finalists) std::swap(one.row, one.column);
+        finalists = confirm_rows(b, a, finalists, rule, threads, matches.products);
+        for (Finalist& one : finalists) std::swap(one.row, one.column);
     }
-    for (std::size_t place = 0; place < columns.size(); ++place) {
-        if (columns[place].is_won(rule)) {
-            back[static_cast<std::size_t>(b.id(place))] = columns[place].at;
-        }
-    }
-    for (std::size_t row = 0; row < a.size(); ++row) {
-        const std::int64_t column = forth[row];
-        if (column < 0) continue;
-        if (rule.cross_check &&
-            back[static_cast<std::size_t>(column)] != static_cast<std::int64_t>(row)) {
-            continue;
-        }
-        matches.rows.push_back(static_cast<std::int64_t>(row));
-        matches.columns.push_back(column);
+    std::ranges::sort(finalists, {}, [&](const Finalist& one) { return a.id(one.row); });
+    for (const Finalist& one : finalists) {
+        matches.rows.push_back(a.id(one.row));
+        matches.columns.push_back(b.id(one.column));
     }
     return matches;
 }

@@ -1,9 +1,11 @@
 // Exact matching of two sets of byte vectors: best, second best, ratio test, cross check.
 //
-// One pass over all pairs serves both directions. A pair's product is computed only if its bound
-// (byte_set.hpp) says that it can still change a match of its row or of its column. What that takes
-// is less than the two best of each row (Contest::cut), so most pairs cost one bound. Pairs of
-// vectors that are probably near each other come first: their products set the cuts for the others.
+// 1. A pass over all pairs finds finalists. A pair's product is computed only if its bound
+//    (byte_set.hpp) says that it can still be a match beside the products of its row and its column
+//    that are known (Contest::cut). Pairs of vectors that are probably near each other come first:
+//    their products set the cuts for the others. So most pairs cost one bound.
+// 2. Finalists are confirmed (confirm.hpp): another product of the row or of the column, which the
+//    pass left out, may be too large for the ratio test.
 #pragma once
 
 #include <cstdint>
@@ -28,13 +30,13 @@ struct MatchRule {
     }
 };
 
-// The best two products of one vector with others, as far as the rule can ask for them.
+// The best two of the products of one vector that were computed.
 struct Contest {
     std::int32_t best = 0;  // products of 0 are no match, as in COLMAP
     std::int32_t second = 0;
     std::int64_t at = -1;  // the first of those with the best product
 
-    std::int32_t cut = 0;  // products below it change nothing
+    std::int32_t cut = 0;  // products below it are no match
 
     explicit Contest(const MatchRule& rule) { set_cut(rule); }
     void enter(std::int32_t product, std::int64_t other, const MatchRule& rule);

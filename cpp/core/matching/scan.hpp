@@ -30,7 +30,7 @@ struct Survivor {
 
 struct MatchKernels {
     // Writes the pairs of `kScanRows` rows of codes and all rows of `count` blocks whose score is
-    // above the row's cut or above the column's; returns their number. `out` has room for all.
+    // above the row's cut and above the column's; returns their number. `out` has room for all.
     std::size_t (*scan_i16)(const std::int16_t* rows, const std::int32_t* row_cuts,
                             const std::int16_t* blocks, std::size_t count,
                             const std::int32_t* column_cuts, Survivor* out);

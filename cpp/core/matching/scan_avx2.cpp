@@ -42,9 +42,9 @@ std::size_t scan_i16(const std::int16_t* rows, const std::int32_t* row_cuts,
         for (std::size_t row = 0; row < kScanRows; ++row) {
             const __m256i cut_i32x8 = _mm256_set1_epi32(row_cuts[row]);
             low_above_i32x8[row] = _mm256_cmpgt_epi32(low_i32x8[row],
-                                                      _mm256_min_epi32(cut_i32x8, low_cuts_i32x8));
+                                                      _mm256_max_epi32(cut_i32x8, low_cuts_i32x8));
             high_above_i32x8[row] = _mm256_cmpgt_epi32(
-                high_i32x8[row], _mm256_min_epi32(cut_i32x8, high_cuts_i32x8));
+                high_i32x8[row], _mm256_max_epi32(cut_i32x8, high_cuts_i32x8));
             any_i32x8 = _mm256_or_si256(
                 any_i32x8, _mm256_or_si256(low_above_i32x8[row], high_above_i32x8[row]));
         }

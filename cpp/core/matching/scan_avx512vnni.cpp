@@ -16,7 +16,7 @@ std::size_t keep_survivors(const __m512i* scores_i32x16, const std::int32_t* row
     std::size_t found = 0;
     for (std::uint32_t row = 0; row < kScanRows; ++row) {
         const __m512i cuts_i32x16 =
-            _mm512_min_epi32(column_cuts_i32x16, _mm512_set1_epi32(row_cuts[row]));
+            _mm512_max_epi32(column_cuts_i32x16, _mm512_set1_epi32(row_cuts[row]));
         std::uint32_t mask = _mm512_cmpgt_epi32_mask(scores_i32x16[row], cuts_i32x16);
         if (mask == 0) continue;
         alignas(64) std::int32_t scores[kScanBlock];

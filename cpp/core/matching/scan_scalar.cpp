@@ -23,7 +23,7 @@ std::size_t scan_i16(const std::int16_t* rows, const std::int32_t* row_cuts,
                 }
             }
             for (std::size_t lane = 0; lane < kScanBlock; ++lane) {
-                if (sums[lane] > std::min(row_cuts[row], column_cuts[lane])) {
+                if (sums[lane] > std::max(row_cuts[row], column_cuts[lane])) {
                     out[found++] = {static_cast<std::uint32_t>(row),
                                     static_cast<std::uint32_t>(block * kScanBlock + lane), sums[lane]};
                 }

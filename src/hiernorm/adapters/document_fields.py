@@ -41,6 +41,9 @@ def to_json(what: str, value: Any) -> str:
         if isinstance(value, Mapping):
             for field, part in value.items():
                 to_json(f"{what} field {field!r}", part)
+        elif isinstance(value, (list, tuple)):
+            for at, part in enumerate(value):
+                to_json(f"{what} item {at}", part)
         raise TypeError(
             f"{what} is {type(value).__name__}, which JSON does not have: store a text or a number"
         ) from error

@@ -176,6 +176,11 @@ class HiernormDocumentStore:
         vector: Any = document.embedding
         if vector is None:  # no search returns it: any vector that the metric accepts will do
             vector = np.eye(1, self.embedding_dim, dtype=np.float32)[0]
+        elif len(vector) != self.embedding_dim:
+            raise ValueError(
+                f"document {document.id!r} has an embedding of {len(vector)} dimensions, the store "
+                f"has embedding_dim={self.embedding_dim}: give the dimensions of your model"
+            )
         flags = {EMBEDDED: document.embedding is not None}
         return Row(document.id, vector, document.content, record, document.meta, flags)
 

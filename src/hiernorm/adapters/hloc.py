@@ -39,10 +39,10 @@ class NearestNeighbor:
     Parameters
     ----------
     ratio_threshold
-        Keep a match if its Euclidean distance is at most this share of the second best's; None for
-        no test.
+        Keep a match if its Euclidean distance is at most this share of the second best's; None or 0
+        for no test. As in hloc, there is no test if either photo has one keypoint.
     distance_threshold
-        Largest Euclidean distance of a match; None for any.
+        Largest Euclidean distance of a match; None or 0 for any.
     do_mutual_check
         Whether both must be the nearest of each other.
     threads
@@ -57,6 +57,8 @@ class NearestNeighbor:
     def __call__(self, data: Mapping[str, npt.ArrayLike]) -> dict[str, npt.NDArray[Any]]:
         """Match ``descriptors0`` ``(D, N)`` with ``descriptors1`` ``(D, M)``.
 
+        hloc's own calls have a batch: ``(B, D, N)`` and ``(B, D, M)`` give results ``(B, N)``.
+
         Returns
         -------
         dict
@@ -64,35 +66,48 @@ class NearestNeighbor:
             (similarity + 1) / 2 of the nearest, and 0 where it fails a threshold. As in hloc, the
             mutual check leaves the scores as they are.
         """
-        first, second = (
-            DescriptorSet(np.asarray(data[name]).T, threads=self.threads)
-            for name in ("descriptors0", "descriptors1")
-        )
-        return self.match(first, second)
+        names = ("descriptors0", "descriptors1")
+        first, second = (np.asarray(data[name]) for name in names)
+        if first.ndim != second.ndim or first.ndim not in (2, 3) or len(first) != len(second):
+            raise ValueError(
+                f"{names[0]} and {names[1]} must be (D, N) and (D, M), or both with a batch B in "
+                f"front, got {first.shape} and {second.shape}"
+            )
+        if first.ndim == 2:
+            return self._match_columns(first, second)
+        found = [self._match_columns(*both) for both in zip(first, second, strict=True)]
+        return {name: np.stack([one[name] for one in found]) for name in found[0]}
+
+    def _match_columns(
+        self, first: npt.NDArray[Any], second: npt.NDArray[Any]
+    ) -> dict[str, npt.NDArray[Any]]:
+        return self.match(*(DescriptorSet(one.T, threads=self.threads) for one in (first, second)))
 
     def match(self, first: DescriptorSet, second: DescriptorSet) -> dict[str, npt.NDArray[Any]]:
         """Match sets whose indexes are kept."""
         matches = np.full(len(first), -1, np.int32)
         scores = np.zeros(len(first), np.float32)
         if len(first) and len(second):
-            found, similarities = self._one_way(first.rows, second.index)
+            tested = bool(self.ratio_threshold) and min(len(first), len(second)) > 1
+            found, similarities = self._one_way(first.rows, second.index, tested)
             passed = np.flatnonzero(found >= 0)
             scores[passed] = (similarities[passed] + 1) / 2
             if self.do_mutual_check:
-                back, _ = self._one_way(second.rows, first.index)
+                back, _ = self._one_way(second.rows, first.index, tested)
                 passed = passed[back[found[passed]] == passed]
             matches[passed] = found[passed]
         return {"matches0": matches, "matching_scores0": scores}
 
-    def _one_way(self, queries: Float32Array, index: Index) -> tuple[Int64Array, Float32Array]:
+    def _one_way(
+        self, queries: Float32Array, index: Index, tested: bool
+    ) -> tuple[Int64Array, Float32Array]:
         """The nearest of each query, -1 where a test fails, and its similarity."""
-        tested = self.ratio_threshold is not None and len(index) > 1
         hits = index.search(queries, 2 if tested else 1, threads=self.threads)
         squares = 2 * (1 - hits.scores)
         passed = np.ones(len(queries), np.bool_)
         if tested and self.ratio_threshold is not None:
             passed &= squares[:, 0] <= self.ratio_threshold**2 * squares[:, 1]
-        if self.distance_threshold is not None:
+        if self.distance_threshold:
             passed &= squares[:, 0] <= self.distance_threshold**2
         return np.where(passed, hits.ids[:, 0], -1), hits.scores[:, 0].astype(np.float32)
 
@@ -138,6 +153,7 @@ def match_features(
         if file is not None and not Path(file).is_file():
             raise FileNotFoundError(f"no features at {file}: expected a file of hloc")
     wanted = _read_names(Path(pairs)) if isinstance(pairs, str | Path) else list(pairs)
+    Path(matches).parent.mkdir(parents=True, exist_ok=True)
     with (
         _open(h5py, features, "r") as first,
         _open(h5py, features_ref or features, "r") as second,
@@ -209,8 +225,10 @@ def _write(out: Any, pair: tuple[str, str], found: Mapping[str, npt.NDArray[Any]
 
 
 def _complete(out: Any, pair: tuple[str, str]) -> bool:
+    """Whether a pair is there, under its name or the one that older versions of hloc gave it."""
     name = pair_name(*pair)
-    return name in out and "matches0" in out[name]
+    older = "_".join(name.split("/"))
+    return any(one in out and "matches0" in out[one] for one in (name, older))
 
 
 def _each_once(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:

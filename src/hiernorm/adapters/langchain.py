@@ -116,8 +116,10 @@ class HiernormVectorStore(VectorStore):
 
     def _keys(self, documents: list[Document], ids: list[str | None] | None) -> list[str]:
         given = [document.id for document in documents] if ids is None else ids
+        for document in documents:
+            to_json("metadata", document.metadata)  # an error names the field
         unnamed = [
-            to_json("metadata", [document.page_content, document.metadata])
+            to_json("document", [document.page_content, document.metadata])
             for document, key in zip(documents, given, strict=True)
             if key is None
         ]

@@ -96,9 +96,14 @@ class HiernormVectorStore(BasePydanticVectorStore):
         return "HiernormVectorStore"
 
     @property
-    def client(self) -> Database | Index | None:
+    def database(self) -> Database | Index | None:
         """The database, or the index in memory; None before the first node."""
         return self._table.entries
+
+    @property
+    def client(self) -> Database | Index | None:
+        """The :attr:`database`, by LlamaIndex's name."""
+        return self.database
 
     def add(self, nodes: Sequence[BaseNode], **kwargs: Any) -> list[str]:
         """Add nodes with embeddings in one change; those with the same id are replaced."""
@@ -134,11 +139,13 @@ class HiernormVectorStore(BasePydanticVectorStore):
     def query(self, query: VectorStoreQuery, **kwargs: Any) -> VectorStoreQueryResult:
         """The nodes that are nearest to the query's embedding, with their scores.
 
+        Empty lists of ``node_ids`` and ``doc_ids`` mean no limit.
         Modes are ``DEFAULT`` and ``MMR``, which takes ``mmr_prefetch_factor``.
         """
         if query.query_embedding is None:
             raise ValueError("the query has no embedding, which this store searches by")
-        where = self._where(query.node_ids, query.doc_ids, query.filters)
+        # LlamaIndex's retrievers give empty lists where there is no limit.
+        where = self._where(query.node_ids or None, query.doc_ids or None, query.filters)
         if query.mode == VectorStoreQueryMode.DEFAULT:
             rows = self._table.search(query.query_embedding, query.similarity_top_k, where)
             return _result(rows, [row.score or 0.0 for row in rows])

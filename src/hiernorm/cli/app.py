@@ -5,12 +5,12 @@ from __future__ import annotations
 import click
 
 import hiernorm
-from hiernorm.cli import database
 from hiernorm.cli.advise import advise
 from hiernorm.cli.cluster import cluster
 from hiernorm.cli.colmap import colmap
 from hiernorm.cli.completion import completion
 from hiernorm.cli.data import data
+from hiernorm.cli.database import add, build, compact, delete
 from hiernorm.cli.demo import demo
 from hiernorm.cli.describe import describe
 from hiernorm.cli.errors import OneLineErrors
@@ -20,7 +20,9 @@ from hiernorm.cli.explore import explore
 from hiernorm.cli.info import info
 from hiernorm.cli.locate import locate_command
 from hiernorm.cli.match import match
+from hiernorm.cli.options import former_name
 from hiernorm.cli.reconstruct import reconstruct
+from hiernorm.cli.search import check, export, search
 from hiernorm.cli.train import train
 
 EPILOG = "\b\nExit codes:\n" + "\n".join(
@@ -47,7 +49,10 @@ def app(debug: bool) -> None:
     """  # noqa: D301
 
 
-app.add_section("Search", *database.COMMANDS, advise, info)
+former_verify = former_name(check, "verify")
+app.add_section(
+    "Search", build, add, delete, search, check, former_verify, compact, export, advise, info
+)
 app.add_section("Search on a cluster", cluster)
 app.add_section("Photos", describe, match, locate_command, explore)
 app.add_section("Reconstruction", reconstruct, colmap)

@@ -9,7 +9,6 @@ from pathlib import Path
 import click
 import numpy as np
 
-from hiernorm.cli.database import echo_damage, echo_hits, echo_result
 from hiernorm.cli.info import echo_facts
 from hiernorm.cli.options import (
     ALPHA,
@@ -19,11 +18,13 @@ from hiernorm.cli.options import (
     MAJOR,
     METRIC,
     SOURCES,
+    echo_result,
     former_name,
 )
 from hiernorm.cli.payload import CONDITION, read_where
 from hiernorm.cli.progress import progress_bar
 from hiernorm.cli.requirements import needs
+from hiernorm.cli.search import echo_damage, echo_hits
 from hiernorm.distributed import ShardedDatabase
 from hiernorm.distributed import build as build_shards
 from hiernorm.distributed.location import Location

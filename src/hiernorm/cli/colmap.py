@@ -25,11 +25,10 @@ from hiernorm.adapters.colmap import (
 from hiernorm.adapters.colmap.database import Pair
 from hiernorm.adapters.colmap.matcher import common_type
 from hiernorm.cli.info import echo_facts
-from hiernorm.cli.options import EXISTING_FILE, JSON, PICTURE
+from hiernorm.cli.options import DATABASE, EXISTING_FILE, JSON, PICTURE
 from hiernorm.cli.progress import progress_bar
 from hiernorm.cli.requirements import needs
 
-DATABASE = click.argument("database", type=click.Path(path_type=Path))
 THREADS = click.option(
     "--threads", type=click.IntRange(min=1), help="Number of threads [one per processor]."
 )

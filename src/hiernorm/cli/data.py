@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TypeVar
 
 import click
 from rich.progress import DownloadColumn, TextColumn
@@ -22,7 +24,21 @@ from hiernorm.vision.photos import list_photos
 
 DEFAULT = SceneSettings()
 TRACKS = TrackSettings()
+R = TypeVar("R")
 JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object per scene.")
+
+
+def _track_option(
+    name: str, text: str, kind: click.ParamType[Any] | None = None
+) -> Callable[[Callable[..., R]], Callable[..., R]]:
+    """An option that only ``--tracks`` uses, with the default of its settings."""
+    return click.option(
+        f"--{name}",
+        type=kind,
+        default=getattr(TRACKS, name),
+        show_default=True,
+        help=f"With --tracks: {text}",
+    )
 
 
 @click.group()
@@ -67,37 +83,11 @@ def data() -> None:
     is_flag=True,
     help="Take points that several photos of one place show. No view is rendered.",
 )
-@click.option(
-    "--keypoints",
-    default=TRACKS.keypoints,
-    show_default=True,
-    help="With --tracks: maximum keypoints per photo.",
-)
-@click.option(
-    "--descriptor",
-    default=TRACKS.descriptor,
-    show_default=True,
-    help="With --tracks: descriptor of the keypoints, sift or a model of the package.",
-)
-@click.option(
-    "--partners",
-    default=TRACKS.partners,
-    show_default=True,
-    help="With --tracks: number of photos to match each photo with. 0 means all.",
-)
-@click.option(
-    "--ratio",
-    default=TRACKS.ratio,
-    show_default=True,
-    help="With --tracks: maximum ratio of the nearest to the second nearest distance.",
-)
-@click.option(
-    "--geometry",
-    type=click.Choice(GEOMETRIES),
-    default=TRACKS.geometry,
-    show_default=True,
-    help="With --tracks: geometry that the matches must agree with.",
-)
+@_track_option("keypoints", "maximum keypoints per photo.")
+@_track_option("descriptor", "descriptor of the keypoints, sift or a model of the package.")
+@_track_option("partners", "number of photos to match each photo with. 0 means all.")
+@_track_option("ratio", "maximum ratio of the nearest to the second nearest distance.")
+@_track_option("geometry", "geometry that the matches must agree with.", click.Choice(GEOMETRIES))
 @JSON
 @needs("data", "cv2")
 @needs("data", "skimage", when=lambda given: given["folder"] is None and not given["tracks"])

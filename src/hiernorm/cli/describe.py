@@ -8,7 +8,8 @@ from pathlib import Path
 import click
 
 from hiernorm.cli.exit_codes import SOME_FAILED
-from hiernorm.cli.options import EXISTING, KEYPOINTS, LONGEST_SIDE, MODEL, OUTPUT_FOLDER
+from hiernorm.cli.options import EXISTING, OUTPUT_FOLDER
+from hiernorm.cli.photo_options import feature_options
 from hiernorm.cli.progress import progress_bar
 from hiernorm.cli.requirements import needs
 from hiernorm.models.model import PROVIDERS
@@ -16,7 +17,6 @@ from hiernorm.threads import thread_count
 from hiernorm.vision.collection import Collection
 from hiernorm.vision.features import FeatureSettings
 from hiernorm.vision.ingest import find_photos, ingest_photos
-from hiernorm.vision.keypoints import DETECTORS
 
 
 @click.command()
@@ -28,16 +28,7 @@ from hiernorm.vision.keypoints import DETECTORS
     type=OUTPUT_FOLDER,
     help="Collection to make or extend, such as holiday.hn with its table holiday.parquet.",
 )
-@MODEL
-@click.option(
-    "--detector",
-    type=click.Choice(DETECTORS),
-    default="sift",
-    show_default=True,
-    help="Keypoint detector.",
-)
-@KEYPOINTS
-@LONGEST_SIDE
+@feature_options
 @click.option(
     "--device",
     type=click.Choice(list(PROVIDERS)),
@@ -55,10 +46,7 @@ from hiernorm.vision.keypoints import DETECTORS
 def describe(
     photos: tuple[Path, ...],
     out: Path,
-    model: str,
-    detector: str,
-    keypoints: int,
-    longest_side: int,
+    settings: FeatureSettings,
     device: str,
     workers: int | None,
     as_json: bool,
@@ -69,7 +57,6 @@ def describe(
     only new and changed photos. A photo that cannot be read is reported and skipped; the exit code
     is then 6.
     """
-    settings = FeatureSettings(model, detector, keypoints, longest_side)
     with progress_bar("describing", "photos") as progress:
         result = ingest_photos(
             out,

@@ -9,21 +9,13 @@ from pathlib import Path
 import click
 
 from hiernorm.cli.exit_codes import NO_MATCH
-from hiernorm.cli.options import (
-    EXISTING_FILE,
-    JSON,
-    KEYPOINTS,
-    LONGEST_SIDE,
-    MODEL,
-    PICTURE,
-)
+from hiernorm.cli.options import EXISTING_FILE, JSON, PICTURE
+from hiernorm.cli.photo_options import GEOMETRY, feature_options
 from hiernorm.cli.requirements import needs
 from hiernorm.matching import RATIO
 from hiernorm.models import load_model
 from hiernorm.vision.drawing import draw_matches, read_colour, write_picture
 from hiernorm.vision.features import FeatureSettings, describe_photo
-from hiernorm.vision.geometry import GEOMETRIES
-from hiernorm.vision.keypoints import DETECTORS
 from hiernorm.vision.photo_match import match_photos
 
 
@@ -31,23 +23,8 @@ from hiernorm.vision.photo_match import match_photos
 @click.argument("first", type=EXISTING_FILE)
 @click.argument("second", type=EXISTING_FILE)
 @PICTURE
-@MODEL
-@click.option(
-    "--detector",
-    type=click.Choice(DETECTORS),
-    default="sift",
-    show_default=True,
-    help="Keypoint detector.",
-)
-@KEYPOINTS
-@LONGEST_SIDE
-@click.option(
-    "--geometry",
-    type=click.Choice(GEOMETRIES),
-    default="auto",
-    show_default=True,
-    help="Geometry that the matches must agree with.",
-)
+@feature_options
+@GEOMETRY
 @click.option(
     "--threshold", default=2.0, show_default=True, help="Maximum error of an inlier in pixels."
 )
@@ -64,10 +41,7 @@ def match(
     first: Path,
     second: Path,
     out: Path | None,
-    model: str,
-    detector: str,
-    keypoints: int,
-    longest_side: int,
+    settings: FeatureSettings,
     geometry: str,
     threshold: float,
     ratio: float,
@@ -79,8 +53,7 @@ def match(
     matched, and the geometry that most of them agree with is estimated by MAGSAC. The photos match
     if more matches agree than chance would give. The exit code is 7 if they do not.
     """
-    settings = FeatureSettings(model, detector, keypoints, longest_side)
-    network = load_model(model)
+    network = load_model(settings.model)
     start = time.perf_counter()
     one, other = (describe_photo(file, settings, network) for file in (first, second))
     described = time.perf_counter() - start

@@ -1,8 +1,9 @@
-"""Arguments and options that several commands share."""
+"""Arguments, options and output that several commands share."""
 
 from __future__ import annotations
 
 import copy
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -76,6 +77,11 @@ def former_name(command: click.Command, name: str) -> click.Command:
     return twin
 
 
+def echo_result(as_json: bool, text: str, **facts: Any) -> None:
+    """Print the facts as JSON, or the text."""
+    click.echo(json.dumps(facts) if as_json else text)
+
+
 PATH = click.Path(path_type=Path)
 EXISTING = click.Path(exists=True, path_type=Path)
 EXISTING_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -84,6 +90,7 @@ FILE_OR_STDIN = click.Path(exists=True, dir_okay=False, allow_dash=True, path_ty
 OUTPUT_PATH = OutputPath()
 OUTPUT_FILE = OutputPath(dir_okay=False)
 OUTPUT_FOLDER = OutputPath(file_okay=False)
+DATABASE = click.argument("database", type=PATH)
 SHARE = Share()
 SCENE = Scene()
 SOURCES = click.argument("sources", nargs=-1, required=True, type=EXISTING, metavar="FILE...")

@@ -14,7 +14,7 @@ from hiernorm.cli.options import EXISTING_FILE
 from hiernorm.hits import Hits
 from hiernorm.storage.database import Database
 from hiernorm.storage.exporter import write_table
-from hiernorm.storage.sources import load_npy
+from hiernorm.storage.vector_files import load_npy
 
 ALL = "all"
 PAYLOAD = click.option(

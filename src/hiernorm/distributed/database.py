@@ -21,7 +21,6 @@ from hiernorm.distributed.manifest import ShardsManifest
 from hiernorm.distributed.session import connect
 from hiernorm.filters import Where
 from hiernorm.hits import Hits, RangeHits
-from hiernorm.payload.answers import table_of
 from hiernorm.settings import Metric
 from hiernorm.storage.database import verify_without_answer
 from hiernorm.verification import Verification, verify_hits
@@ -227,23 +226,6 @@ class ShardedDatabase(ShardedChanges):
             return self._reader.rows(manifest, wanted, self._deadline)
 
         return self._read(rows)
-
-    def payload(
-        self,
-        ids: npt.ArrayLike | Sequence[str] | None = None,
-        columns: Sequence[str] | None = None,
-    ) -> Any:
-        """The payload of ``ids`` as a ``pyarrow.Table``: as :meth:`hiernorm.Database.payload`."""
-
-        def table(manifest: ShardsManifest) -> Any:
-            payload = self._payload(manifest)
-            if ids is None:
-                wanted = self._reader.ids(manifest, self._deadline)
-            else:
-                wanted = payload.ids_of(ids)
-            return table_of(payload, wanted, columns)
-
-        return self._read(table)
 
     def verify(
         self,

@@ -14,38 +14,12 @@ from hiernorm.progress import ProgressCallback
 class ShardedChanges(ShardedState):
     """The part of :class:`hiernorm.distributed.ShardedDatabase` that changes entries."""
 
-    def add(
-        self,
-        x: Any,
-        ids: npt.ArrayLike | Sequence[str] | None = None,
-        *,
-        payload: Any = None,
-        progress: ProgressCallback | None = None,
-    ) -> int:
-        """Add vectors; all of them, or none: as :meth:`hiernorm.Database.add`.
-
-        Files and iterators larger than memory go through files in the database's folder;
-        :func:`hiernorm.distributed.build` is the way to make a large database.
-        """
-        return self._insert(x, ids, payload, progress, replacing=False)
-
-    def upsert(
-        self,
-        x: Any,
-        ids: npt.ArrayLike | Sequence[str] | None = None,
-        *,
-        payload: Any = None,
-        progress: ProgressCallback | None = None,
-    ) -> int:
-        """Add vectors, replacing entries with the same ids; parameters as for :meth:`add`."""
-        return self._insert(x, ids, payload, progress, replacing=True)
-
     def _insert(
-        self, x: Any, ids: Any, payload: Any, progress: ProgressCallback | None, *, replacing: bool
+        self, x: Any, ids: Any, payload: Any, progress: ProgressCallback | None, *, replace: bool
     ) -> int:
         with self._change_lock, self._writer.begin(self._lock_timeout) as base:
             count, changed = self._writer.insert(
-                base, x, ids, progress, replacing=replacing, payload=payload
+                base, x, ids, progress, replacing=replace, payload=payload
             )
             self._reader.move_on(base, changed)
             return count
@@ -53,8 +27,7 @@ class ShardedChanges(ShardedState):
     def delete(self, ids: npt.ArrayLike | Sequence[str], *, ignore_missing: bool = False) -> None:
         """Delete entries; KeyError names the first id that is not there, unless ignored."""
         with self._change_lock, self._writer.begin(self._lock_timeout) as base:
-            wanted = self._payload(base).ids_of(ids, ignore_missing=ignore_missing)
-            self._reader.move_on(base, self._writer.delete(base, wanted, ignore_missing))
+            self._reader.move_on(base, self._writer.delete(base, ids, ignore_missing))
 
     def compact(self) -> None:
         """Rewrite the live entries of every shard in as few segments as possible."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
-from types import TracebackType
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from hiernorm.array_types import Int64Array
-from hiernorm.arrays import as_count, as_ids, is_id
+from hiernorm._closing import Closing
+from hiernorm.array_types import BoolArray, Int64Array
+from hiernorm.arrays import as_count
 from hiernorm.distributed.actor_pool import ActorPool
 from hiernorm.distributed.fan_out import QueryFanOut
 from hiernorm.distributed.location import Location
@@ -19,17 +19,16 @@ from hiernorm.distributed.payload import ShardedPayload
 from hiernorm.distributed.reader import ShardedReader
 from hiernorm.distributed.server import ShardSpec
 from hiernorm.distributed.writer import ShardedWriter
-from hiernorm.payload.answers import holds_key, keys_of, visible_columns
-from hiernorm.settings import Metric
+from hiernorm.payload.answers import EntryPayload, table_of
+from hiernorm.searchable_base import SearchableBase
 
 SHARD_LOCK_SECONDS = 60.0
 """How long an actor waits for a dying one that still holds the lock of its shard."""
 
 T = TypeVar("T")
-Opened = TypeVar("Opened", bound="ShardedState")
 
 
-class ShardedState:
+class ShardedState(Closing, SearchableBase):
     """The part of :class:`hiernorm.distributed.ShardedDatabase` that says what it has."""
 
     def __init__(
@@ -69,17 +68,6 @@ class ShardedState:
         self._writer = ShardedWriter(location, self._actor_pool, self._like, self._change_deadline)
         self._change_lock = threading.Lock()
 
-    def __enter__(self: Opened) -> Opened:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
     def close(self) -> None:
         """End the actors; the database stays as it is."""
         self._actor_pool.close()
@@ -88,26 +76,6 @@ class ShardedState:
     def path(self) -> str:
         """The folder or URI."""
         return self._location.name
-
-    @property
-    def dim(self) -> int:
-        """d, the number of dimensions."""
-        return self._settings.dim
-
-    @property
-    def major(self) -> int | None:
-        """K, as the database was created; None: each segment chooses it from its entries."""
-        return self._settings.major
-
-    @property
-    def alpha(self) -> float | None:
-        """The energy split of HN vectors; None for plain ones."""
-        return self._settings.alpha
-
-    @property
-    def metric(self) -> Metric:
-        """``"ip"``, ``"cosine"`` or ``"l2"``."""
-        return self._settings.metric
 
     @property
     def shards(self) -> int:
@@ -122,32 +90,28 @@ class ShardedState:
     def __len__(self) -> int:
         return self._reader.manifest.entries
 
-    @property
-    def string_keys(self) -> bool:
-        """Whether entries are named by strings."""
-        return self._reader.manifest.parameters.string_keys
-
-    @property
-    def keys(self) -> list[str]:
-        """The string keys of all entries, in the order of :attr:`ids`."""
-        ids = self.ids
-        return self._read(lambda manifest: keys_of(self._payload(manifest), ids).tolist())
-
-    @property
-    def columns(self) -> dict[str, str]:
-        """The payload columns, as :attr:`hiernorm.Database.columns`."""
-        return visible_columns(self._payload(self._reader.manifest))
-
     def _payload(self, manifest: ShardsManifest) -> ShardedPayload:
         return self._reader.payload(manifest, self._deadline)
 
-    def __contains__(self, id: object) -> bool:
-        if isinstance(id, str):
-            return self._read(lambda manifest: holds_key(self._payload(manifest), id))
-        if not is_id(id):
-            return False
-        wanted = as_ids(id)
-        return bool(self._read(lambda manifest: self._writer.holds(manifest, wanted))[0])
+    def _with_payload(self, act: Callable[[EntryPayload], T]) -> T:
+        return self._read(lambda manifest: act(self._payload(manifest)))
+
+    def _payload_table(self, ids: Any, columns: Sequence[str] | None) -> Any:
+        def table(manifest: ShardsManifest) -> Any:
+            payload = self._payload(manifest)
+            if ids is None:
+                wanted = self._reader.ids(manifest, self._deadline)
+            else:
+                wanted = payload.ids_of(ids)
+            return table_of(payload, wanted, columns)
+
+        return self._read(table)
+
+    def _holds(self, ids: Int64Array) -> BoolArray:
+        def look(manifest: ShardsManifest) -> BoolArray:
+            return self._writer.holds(manifest, ids, time.monotonic() + self._deadline)
+
+        return self._read(look)
 
     def __repr__(self) -> str:
         return (

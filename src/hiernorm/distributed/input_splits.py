@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from hiernorm.storage.sources import count_rows, map_npy, read_pieces
+from hiernorm.storage.sources import read_pieces
+from hiernorm.storage.vector_files import count_rows, map_npy
 
 SPLIT_BYTES = 1 << 28
 """Bytes of a ``.npy`` file that one task reads; any other file is one split."""

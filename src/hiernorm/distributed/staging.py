@@ -18,8 +18,9 @@ from hiernorm.payload import EXTRA
 from hiernorm.payload.columns import agree
 from hiernorm.storage.exporter import export_entries
 from hiernorm.storage.payload_file import PayloadFile, write_payload
-from hiernorm.storage.sources import count_rows, read_pieces
+from hiernorm.storage.sources import read_pieces
 from hiernorm.storage.tensors import TensorFile
+from hiernorm.storage.vector_files import count_rows
 
 STAGING = "staging"
 """Folder of the part files of a change or build in progress."""

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from kornia.core.download import load_state_dict_from_url
 from kornia.feature.hardnet import urls
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
@@ -190,11 +189,18 @@ def _read_onnx(source: str | Path) -> tuple[dict[str, Tensor], dict[str, str]]:
 
 
 def _download(name: str) -> dict[str, Any]:
-    """Fetch official weights as kornia does, into torch's cache."""
-    try:
-        state: dict[str, Any] = load_state_dict_from_url(urls[name], map_location="cpu")
-    except RuntimeError as error:
-        raise ConnectionError(
-            f"could not download the weights {name!r}; give the path of a file instead: {error}"
-        ) from error
-    return state
+    """Fetch official weights from where kornia has them, into torch's cache."""
+    found: str | list[str] = urls[name]  # by kornia's version, one place or several
+    failures = []
+    for place in [found] if isinstance(found, str) else found:
+        try:
+            state: dict[str, Any] = torch.hub.load_state_dict_from_url(
+                place, map_location="cpu", weights_only=True
+            )
+            return state
+        except (OSError, RuntimeError) as error:
+            failures.append(f"{place}: {error}")
+    raise ConnectionError(
+        f"could not download the weights {name!r}; give the path of a file instead: "
+        + "; ".join(failures)
+    )

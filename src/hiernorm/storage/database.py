@@ -15,7 +15,7 @@ from hiernorm.array_types import Float32Array, Int64Array
 from hiernorm.arrays import as_count, as_hit_count, as_rows, as_share, as_threshold
 from hiernorm.filters import Where
 from hiernorm.hits import Hits, RangeHits
-from hiernorm.payload.answers import payload_of_hits, table_of
+from hiernorm.payload.answers import payload_of_hits
 from hiernorm.progress import ProgressCallback
 from hiernorm.settings import EXACT, Metric
 from hiernorm.storage.checksums import Check
@@ -156,19 +156,9 @@ class Database(DatabaseChanges):
         batch_size: int | None = None,
         _known: Hits | None = None,
     ) -> Hits:
-        """The k best entries of each query, best first.
+        """The k best entries of each query, best first: as :meth:`hiernorm.Index.search`.
 
-        Parameters
-        ----------
-        q
-            ``(m, d)``, or ``(d,)`` for one query.
-        k
-            Number of hits. If there are fewer entries, ids are filled with -1, scores with -inf.
-        where
-            Search only these entries, as for :meth:`select`. The answer is that of a database with
-            no other entries.
-        beta, threads, batch_size
-            As for :meth:`hiernorm.Index.search`.
+        ``where`` is as for :meth:`select`, or a selection that it has made.
         """
         # _known: hits of the same queries, with the same k, in another shard, which shares no id
         # with this one. The k best of both are returned, and entries that cannot be among them are
@@ -223,45 +213,6 @@ class Database(DatabaseChanges):
     def reconstruct(self, ids: npt.ArrayLike | Sequence[str]) -> Float32Array:
         """The vectors of ``ids``, ``(n, d)`` float32, as they were added; KeyError if unknown."""
         return self._state.rows_of(self._payload.ids_of(ids))
-
-    def payload(
-        self,
-        ids: npt.ArrayLike | Sequence[str] | None = None,
-        columns: Sequence[str] | None = None,
-    ) -> Any:
-        """The payload of ``ids`` as a ``pyarrow.Table``, in their order.
-
-        Parameters
-        ----------
-        ids
-            Ids, or string keys if the database has them. By default all :attr:`ids`.
-        columns
-            Names of payload columns; by default all of them.
-
-        Returns
-        -------
-        A table with the column ``id``, with ``key`` if there are string keys, and with the columns.
-        Missing values are null.
-
-        Raises
-        ------
-        KeyError
-            Naming the first id that does not exist.
-
-        Examples
-        --------
-        >>> import tempfile, hiernorm
-        >>> db = hiernorm.Database.create(tempfile.mkdtemp() + "/docs.hn", dim=2, string_keys=True)
-        >>> db.add([[1, 0], [0, 1]], ids=["a", "b"], payload={"year": [2019, 2021]})
-        2
-        >>> db.payload(["b"]).select(["key", "year"]).to_pylist()
-        [{'key': 'b', 'year': 2021}]
-        >>> db.search([1, 1], k=2, where="year >= 2020").keys.tolist()
-        [['b', None]]
-        """
-        payload = self._payload
-        wanted = self.ids if ids is None else payload.ids_of(ids)
-        return table_of(payload, wanted, columns)
 
     def entries(self) -> Iterator[tuple[Int64Array, Float32Array]]:
         """Ids and rows of all entries in ascending order of id, a few thousand at a time."""

@@ -23,65 +23,6 @@ T = TypeVar("T")
 class DatabaseChanges(DatabaseState):
     """The part of :class:`hiernorm.Database` that changes entries."""
 
-    def add(
-        self,
-        x: Any,
-        ids: npt.ArrayLike | Sequence[str] | None = None,
-        *,
-        payload: Any = None,
-        progress: ProgressCallback | None = None,
-    ) -> int:
-        """Add vectors; all of them, or none if one is not acceptable.
-
-        Parameters
-        ----------
-        x
-            ``(n, d)`` or ``(d,)``; or the name of a ``.npy``, ``.npz``, ``.safetensors`` or
-            ``.parquet`` file; or an iterator of arrays ``(n, d)`` or of pairs of ids and rows, or
-            of ids, rows and payload. Files and iterators may be larger than memory. In files with
-            names, vectors are called ``vectors`` (or are the only matrix) and ids ``ids``.
-        ids
-            ``(n,)`` integers from 0 up that are not in the database. By default the ids of the
-            source, or the integers that follow the largest id ever used. In a database with string
-            keys, ``n`` strings.
-        payload
-            Named columns with a value per vector: an Arrow table, a pandas or polars frame, a dict
-            of columns, a list of dicts or the name of a Parquet file. If ``x`` is a Parquet file,
-            True or a list of names takes columns of that file. Values may be missing (None).
-            Columns are numbers, strings, booleans, dates or timestamps and keep their type.
-        progress
-            Called with the number of vectors added so far and the total, or None if unknown.
-
-        Returns
-        -------
-        The number of vectors added.
-
-        Raises
-        ------
-        ValueError
-            For NaN, infinity, a wrong number of dimensions, an id that is negative or exists
-            already, or (cosine) a zero vector.
-        TypeError
-            For a payload column of another type than before, or of one that is not stored.
-        hiernorm.DatabaseError, OSError
-            If another process is writing, or the disk fails. In all cases nothing has changed.
-        """
-        return self._insert(x, ids, payload, progress, replace=False)
-
-    def upsert(
-        self,
-        x: Any,
-        ids: npt.ArrayLike | Sequence[str] | None = None,
-        *,
-        payload: Any = None,
-        progress: ProgressCallback | None = None,
-    ) -> int:
-        """Add vectors, replacing entries with the same ids; parameters as for :meth:`add`.
-
-        The payload of an entry is replaced too: columns that are not given are null.
-        """
-        return self._insert(x, ids, payload, progress, replace=True)
-
     def _insert(
         self, x: Any, ids: Any, payload: Any, progress: ProgressCallback | None, *, replace: bool
     ) -> int:

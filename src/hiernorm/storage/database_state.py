@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any, TypeVar
 
-from hiernorm.array_types import Float32Array, Int64Array
-from hiernorm.arrays import as_ids, is_id
+from hiernorm._closing import Closing
+from hiernorm.array_types import BoolArray, Float32Array, Int64Array
 from hiernorm.certificate import digest_in_order
-from hiernorm.payload.answers import holds_key, keys_of, visible_columns
-from hiernorm.settings import Metric
+from hiernorm.payload.answers import EntryPayload, table_of
+from hiernorm.searchable_base import SearchableBase
 from hiernorm.storage.checksums import Check, as_check
 from hiernorm.storage.payload import StatePayload
 from hiernorm.storage.state import State, open_state
@@ -20,10 +19,10 @@ from hiernorm.threads import thread_count
 
 ENTRIES_AT_A_TIME = 4096
 
-Opened = TypeVar("Opened", bound="DatabaseState")
+T = TypeVar("T")
 
 
-class DatabaseState:
+class DatabaseState(Closing, SearchableBase):
     """The part of :class:`hiernorm.Database` that says what it has."""
 
     def __init__(
@@ -49,17 +48,6 @@ class DatabaseState:
             raise ValueError(f"the database {self._path} was closed: it cannot be pickled")
         return type(self), (self._path, self._settings.threads, self._lock_timeout, self._check)
 
-    def __enter__(self: Opened) -> Opened:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
     def close(self) -> None:
         """Let go of the mapped files; the object can no longer be used."""
         self._opened = None
@@ -76,26 +64,6 @@ class DatabaseState:
         return self._path
 
     @property
-    def dim(self) -> int:
-        """d, the number of dimensions."""
-        return self._settings.dim
-
-    @property
-    def major(self) -> int | None:
-        """K, as the database was created; None: each segment chooses it from its entries."""
-        return self._settings.major
-
-    @property
-    def alpha(self) -> float | None:
-        """The energy split of HN vectors; None for plain ones."""
-        return self._settings.alpha
-
-    @property
-    def metric(self) -> Metric:
-        """``"ip"``, ``"cosine"`` or ``"l2"``."""
-        return self._settings.metric
-
-    @property
     def generation(self) -> int:
         """The number of changes that led to what this reader sees."""
         return self._state.manifest.generation
@@ -109,22 +77,6 @@ class DatabaseState:
     def ids(self) -> Int64Array:
         """All ids ``(n,)`` in ascending order."""
         return self._state.ids
-
-    @property
-    def string_keys(self) -> bool:
-        """Whether entries are named by strings."""
-        return self._payload.string_keys
-
-    @property
-    def keys(self) -> list[str]:
-        """The string keys of all entries, in the order of :attr:`ids`."""
-        keys: list[str] = keys_of(self._payload, self.ids).tolist()
-        return keys
-
-    @property
-    def columns(self) -> dict[str, str]:
-        """The payload columns: name to type, such as ``int64``, ``string`` or ``date``."""
-        return visible_columns(self._payload)
 
     @property
     def _payload(self) -> StatePayload:
@@ -150,10 +102,16 @@ class DatabaseState:
     def __len__(self) -> int:
         return len(self._state)
 
-    def __contains__(self, id: object) -> bool:
-        if isinstance(id, str):
-            return holds_key(self._payload, id)
-        return is_id(id) and bool(self._state.holds(as_ids(id))[0])
+    def _holds(self, ids: Int64Array) -> BoolArray:
+        return self._state.holds(ids)
+
+    def _with_payload(self, act: Callable[[EntryPayload], T]) -> T:
+        return act(self._payload)
+
+    def _payload_table(self, ids: Any, columns: Sequence[str] | None) -> Any:
+        payload = self._payload
+        wanted = self.ids if ids is None else payload.ids_of(ids)
+        return table_of(payload, wanted, columns)
 
     def __repr__(self) -> str:
         if self._opened is None:

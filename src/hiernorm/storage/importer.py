@@ -16,9 +16,7 @@ from hiernorm.progress import ProgressCallback
 from hiernorm.storage.key_collisions import keys_of_pieces, refuse_collisions
 from hiernorm.storage.payload_queue import PayloadQueue
 from hiernorm.storage.sources import (
-    Columns,
     as_array,
-    count_rows,
     is_columns,
     is_source,
     read_entries,
@@ -26,6 +24,7 @@ from hiernorm.storage.sources import (
 )
 from hiernorm.storage.spill_buffer import SpillBuffer
 from hiernorm.storage.transaction import Transaction
+from hiernorm.storage.vector_files import Columns, count_rows
 
 
 class Importer:

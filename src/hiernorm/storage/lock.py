@@ -11,7 +11,6 @@ import stat
 import sys
 import time
 from pathlib import Path
-from types import TracebackType
 
 from hiernorm.storage.errors import DatabaseError, LockedError
 
@@ -86,12 +85,7 @@ class WriterLock:
         _sign(descriptor)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._give_up()
 
     def _give_up(self) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import tempfile
 from pathlib import Path
-from types import TracebackType
 
 import numpy as np
 
@@ -39,12 +38,7 @@ class SpillBuffer:
     def __enter__(self) -> SpillBuffer:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._remove_file()
 
     def __len__(self) -> int:

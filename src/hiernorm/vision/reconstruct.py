@@ -19,12 +19,13 @@ from hiernorm.adapters.colmap import (
     retrieve_pairs,
     verify_pairs,
 )
-from hiernorm.adapters.colmap.mapping import import_pycolmap, quiet_colmap
-from hiernorm.array_types import UInt8Array
+from hiernorm.adapters.colmap.mapping import import_pycolmap, quiet_colmap, require_space
+from hiernorm.array_types import Float32Array, UInt8Array
 from hiernorm.models import load_model
 from hiernorm.progress import BuildProgressCallback
 from hiernorm.vision.drawing import write_picture
-from hiernorm.vision.features import FeatureSettings, PhotoFeatures, describe_grey
+from hiernorm.vision.features import FeatureSettings, describe_grey
+from hiernorm.vision.frames import Frames
 from hiernorm.vision.photos import decode, list_photos
 from hiernorm.vision.sparse_model import SparseModel, draw_model, write_model_page
 
@@ -169,39 +170,31 @@ def _describe(
 ) -> None:
     """Put photos and their features into the database; those that are there are kept."""
     pycolmap = import_pycolmap()
+    require_space(database, 0)
     with quiet_colmap(pycolmap):
         with pycolmap.Database.open(str(database)) as opened:  # made if it is missing
             known = {image.name for image in opened.read_all_images()}
         fresh = [name for name in names if name not in known]
         if fresh:
             pycolmap.import_images(str(database), str(photos), image_names=fresh)
-        model = load_model(settings.model)
-        with pycolmap.Database.open(str(database)) as opened:
-            for done, name in enumerate(names, start=1):
-                image = opened.read_image_with_name(name)
-                if image is None:
-                    raise ValueError(f"{photos / name} is no picture that COLMAP can read")
-                if not opened.exists_descriptors(image.image_id):
-                    features = describe_grey(read_as_stored(photos / name), settings, model)
-                    _write_features(pycolmap, opened, image.image_id, features)
-                report("describe", done, len(names))
+    model = load_model(settings.model)
+    with ColmapDatabase(database, writable=True) as stored:
+        images = {image.name: image for image in stored.images()}
+        for done, name in enumerate(names, start=1):
+            if name not in images:
+                raise ValueError(f"{photos / name} is no picture that COLMAP can read")
+            if images[name].descriptors is None:
+                features = describe_grey(read_as_stored(photos / name), settings, model)
+                stored.write_features(
+                    images[name].image_id, colmap_keypoints(features.frames), features.descriptors
+                )
+            report("describe", done, len(names))
 
 
-def _write_features(pycolmap: Any, opened: Any, image_id: int, features: PhotoFeatures) -> None:
-    """Write keypoints and float32 descriptors of an image, in one transaction."""
-    frames = features.frames
-    # The centre of the top left pixel is (0.5, 0.5) for COLMAP, (0, 0) here.
-    keypoints = np.column_stack((frames.x + 0.5, frames.y + 0.5, frames.sigma, frames.angle))
-    rows = np.ascontiguousarray(features.descriptors, np.float32)
-    stored = pycolmap.FeatureDescriptors()
-    stored.type = pycolmap.FeatureExtractorType.UNDEFINED
-    stored.data = rows.view(np.uint8).reshape(len(rows), -1)
-    with pycolmap.DatabaseTransaction(opened):
-        if opened.exists_keypoints(image_id):
-            opened.update_keypoints(image_id, keypoints.astype(np.float32))
-        else:
-            opened.write_keypoints(image_id, keypoints.astype(np.float32))
-        opened.write_descriptors(image_id, stored)
+def colmap_keypoints(frames: Frames) -> Float32Array:
+    """Keypoints ``(n, 4)`` as COLMAP has them: the centre of the top left pixel is (0.5, 0.5)."""
+    columns = (frames.x + 0.5, frames.y + 0.5, frames.sigma, frames.angle)
+    return np.column_stack(columns).astype(np.float32)
 
 
 def read_as_stored(file: Path) -> UInt8Array:

@@ -14,11 +14,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import RLock
-from types import TracebackType
 
 import numpy as np
 import numpy.typing as npt
 
+from hiernorm._closing import Closing
 from hiernorm.adapters.colmap.options import DescriptorType
 from hiernorm.array_types import AnyArray, Float32Array, UInt8Array, UInt32Array
 from hiernorm.storage.errors import (
@@ -66,15 +66,15 @@ def pair_id(pair: Pair) -> int:
     return MAX_IMAGES * pair[0] + pair[1]
 
 
-class ColmapDatabase:
-    """A database of COLMAP, opened for reading or for writing matches.
+class ColmapDatabase(Closing):
+    """A database of COLMAP, opened for reading or for writing features and matches.
 
     Parameters
     ----------
     path
         The file; it must exist.
     writable
-        Whether matches will be written.
+        Whether features or matches will be written.
     wait_seconds
         How long to wait for another process that is writing.
     """
@@ -102,17 +102,6 @@ class ColmapDatabase:
         except BaseException:
             self.close()
             raise
-
-    def __enter__(self) -> ColmapDatabase:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close the file. What was not committed is not in it."""
@@ -167,6 +156,12 @@ class ColmapDatabase:
         found: Float32Array = self._blob("keypoints", image_id, np.float32)
         return found
 
+    def stored_bytes(self, table: str) -> int:
+        """Bytes of the arrays in a table: keypoints, descriptors or matches."""
+        with self._errors():
+            row = self.connection.execute(f"SELECT SUM(LENGTH(data)) FROM {table}").fetchone()
+        return int(row[0] or 0)
+
     def matched_pairs(self) -> set[int]:
         """Ids of the pairs that have matches stored, be it none of them."""
         with self._errors():
@@ -211,6 +206,37 @@ class ColmapDatabase:
                 )
                 self.connection.execute("DELETE FROM two_view_geometries WHERE pair_id = ?", (key,))
 
+    def write_features(
+        self, image_id: int, keypoints: Float32Array, descriptors: Float32Array
+    ) -> None:
+        """Write keypoints and float32 descriptors of an image, in one transaction.
+
+        Parameters
+        ----------
+        image_id
+            An image of the database.
+        keypoints
+            ``(n, 4)``: x, y, scale and angle in radians.
+        descriptors
+            ``(n, d)``; COLMAP has no name for their type.
+        """
+        rows = (
+            np.ascontiguousarray(descriptors, np.float32)
+            .view(np.uint8)
+            .reshape(len(descriptors), -1)
+        )
+        frames = np.ascontiguousarray(keypoints, np.float32)
+        with self._transaction():
+            self.connection.execute(
+                "REPLACE INTO keypoints (image_id, rows, cols, data) VALUES (?, ?, ?, ?)",
+                (image_id, *frames.shape, frames.tobytes()),
+            )
+            self.connection.execute(
+                "REPLACE INTO descriptors (image_id, type, rows, cols, data) "
+                "VALUES (?, ?, ?, ?, ?)",
+                (image_id, int(DescriptorType.UNDEFINED), *rows.shape, rows.tobytes()),
+            )
+
     def delete_matches(self, pairs: Iterable[Pair]) -> None:
         """Delete the matches and geometries of pairs, in one transaction."""
         keys = [(pair_id(pair),) for pair in pairs]
@@ -246,8 +272,8 @@ class ColmapDatabase:
             if "full" in text:
                 raise OSError(
                     errno.ENOSPC,
-                    f"no space left for {self.path}. Pairs that were written are kept: make room "
-                    "and run this again",
+                    f"no space left for {self.path}. What was written is kept: make room and run "
+                    "this again",
                 ) from error
             if "not a database" in text:
                 raise NotADatabaseError(f"{self.path} is not a database of COLMAP") from error

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -12,6 +14,8 @@ from hiernorm.adapters.colmap.database import ColmapDatabase, Pair, pair_id
 from hiernorm.adapters.colmap.pairing import exhaustive_pairs, write_pairs
 from hiernorm.extras import import_extra
 
+SPACE = 2**20
+"""Bytes that COLMAP needs on the disk, whatever it writes."""
 SEED = 0
 """Of COLMAP's random numbers, so that the same call does the same work again."""
 
@@ -33,6 +37,10 @@ def verify_pairs(path: Path | str, pairs: Iterable[Pair] | None = None) -> int:
     pycolmap = import_pycolmap()
     with ColmapDatabase(path) as database:
         images = database.images()
+        matches = database.stored_bytes("matches")
+    # Inliers are some of the matches: in the log first, then in the database. COLMAP packs the
+    # database when it closes it, through the log too.
+    require_space(path, 2 * matches + Path(path).stat().st_size)
     wanted = exhaustive_pairs(images) if pairs is None else list(pairs)
     with tempfile.TemporaryDirectory() as folder, quiet_colmap(pycolmap):
         file = Path(folder) / "pairs.txt"
@@ -69,9 +77,27 @@ def map_database(
         options = pycolmap.IncrementalPipelineOptions()
         options.random_seed = SEED
     Path(out).mkdir(parents=True, exist_ok=True)
+    with ColmapDatabase(path) as database:
+        # Of its 24 bytes a keypoint and at most 30 an observation; a stored keypoint has 16.
+        require_space(out, 4 * database.stored_bytes("keypoints"))
     with quiet_colmap(pycolmap):
         models = pycolmap.incremental_mapping(str(path), str(photos), str(out), options=options)
     return sorted(models.values(), key=lambda model: -model.num_reg_images())
+
+
+def require_space(path: Path | str, needed: int) -> None:
+    """Raise unless the disk of ``path`` has room for ``needed`` bytes and :data:`SPACE` more.
+
+    COLMAP ends the whole process when it cannot write, so this is asked before.
+    """
+    place = Path(path).resolve()
+    free = shutil.disk_usage(place if place.is_dir() else place.parent).free
+    if free < needed + SPACE:
+        raise OSError(
+            errno.ENOSPC,
+            f"no space left for {path}: COLMAP may need {needed + SPACE:,} bytes, {free:,} are "
+            "free. What was written is kept: make room and run this again",
+        )
 
 
 def import_pycolmap() -> Any:

@@ -58,8 +58,13 @@ from hiernorm.adapters.faiss_shaped.vectors import (
     vector_to_array,
 )
 
-cvar = SimpleNamespace()
-"""FAISS's settings of its own kernels may be set here; they have no effect."""
+cvar = SimpleNamespace(
+    distance_compute_blas_threshold=128_000,
+    distance_compute_blas_query_bs=4096,
+    distance_compute_blas_database_bs=1024,
+    distance_compute_min_k_reservoir=100,
+)
+"""FAISS's settings of its own kernels, with its defaults. They may be set and have no effect."""
 
 __all__ = [
     "METRIC_INNER_PRODUCT",
