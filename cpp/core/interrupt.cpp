@@ -3,6 +3,8 @@
 
 #include <chrono>
 
+#include "per_thread.hpp"
+
 namespace hiernorm {
 namespace {
 
@@ -19,12 +21,7 @@ void set_interrupt_check(InterruptCheck check) { interrupt_check = check; }
 
 void begin_work() {
     asked = Clock::now();
-    prepare_exceptions();
-}
-
-void prepare_exceptions() {
-    // Compilers leave a call out whose result is not used: the function is declared pure.
-    [[maybe_unused]] const volatile int made = std::uncaught_exceptions();
+    prepare_thread();
 }
 
 void poll_interrupt() {
@@ -42,7 +39,7 @@ void poll_interrupt() {
 
 HelperScope::HelperScope(const std::atomic<bool>& stop) {
     stop_of_helper = &stop;
-    prepare_exceptions();
+    prepare_thread();
 }
 HelperScope::~HelperScope() { stop_of_helper = nullptr; }
 

@@ -18,10 +18,6 @@ void set_interrupt_check(InterruptCheck check);
 // The calling thread begins its work: it asks the check for the first time some 20 ms later.
 void begin_work();
 
-// Has the variables made that the first exception of a thread needs. Made when memory has run out,
-// for the exception that says so, they would end the process: the C library does that.
-void prepare_exceptions();
-
 // Throws what the check throws, at most every 20 ms; in a helper, Stopped.
 void poll_interrupt();
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import signal
 import subprocess
 import sys
@@ -74,7 +75,7 @@ def kill_writers(folder: Path, seed: int, how: int, deadline: float) -> Counter[
     hiernorm.Database.create(folder / "db", 8).close()
     acknowledged: set[int] = set()
     first = 0
-    while time.monotonic() < deadline:
+    while not found or time.monotonic() < deadline:
         acknowledged |= _run_writers(folder / "db", [first], 1, float(rng.uniform(0.0, 0.4)), how)
         found["whole" if _holds(folder / "db", acknowledged) else "wrong"] += 1
         first = max(acknowledged, default=0) + 2  # what was under way may be there
@@ -84,8 +85,8 @@ def kill_writers(folder: Path, seed: int, how: int, deadline: float) -> Counter[
 def two_writers(folder: Path, deadline: float) -> Counter[str]:
     """Let two processes write at once; both must find all that they were told is there."""
     found: Counter[str] = Counter()
-    for turn in range(1000):
-        if time.monotonic() >= deadline:
+    for turn in itertools.count():
+        if found and time.monotonic() >= deadline:
             break
         path = folder / f"db{turn}"
         hiernorm.Database.create(path, 8).close()
@@ -100,7 +101,7 @@ def fork_writers(folder: Path, seed: int, deadline: float) -> Counter[str]:
     Counts forks after which the database is whole, and those after which it is not.
     """
     found: Counter[str] = Counter()
-    while time.monotonic() < deadline:
+    while not found or time.monotonic() < deadline:
         path = folder / f"forks{seed}"
         hiernorm.Database.create(path, 8).close()
         command = [sys.executable, "-c", FORKER, str(path), str(seed)]

@@ -129,7 +129,7 @@ def fill_disk(seed: int, deadline: float) -> Counter[str]:
     if shutil.which("unshare") is None:
         return Counter({"not available": 1})
     script = 'mount -t tmpfs -o size=1m none /mnt && exec "$0" -c "$1" /mnt/db "$2"'
-    while time.monotonic() < deadline:
+    while not found or time.monotonic() < deadline:
         command = ["unshare", "-rm", "sh", "-c", script, sys.executable, FILL_DISK, str(seed)]
         child = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
         if "mount" in child.stderr and not child.stdout:

@@ -100,17 +100,37 @@ try:
             index.verify(queries, right)
         elif act == "build":
             hiernorm.Index(32, cells=True).add(many)
+        elif act == "normalize":
+            hiernorm.normalize(many, 8)
+        elif act == "match":
+            hiernorm.match_descriptors(rows[:8000], rows[8000:16_000])
+        elif act == "check":
+            assert db.check().ok
+        elif act == "compact":
+            db.delete([0])
+            db.upsert(rows[:1], [0])
+            db.compact()
         else:
             db.upsert(rows[8000:], range(8000, 20_000))
             db.delete(range(8000, 20_000))
 except KeyboardInterrupt:
     print(f"{time.monotonic()} {time.process_time()}", flush=True)
 db.refresh()
-kept = len(db) in (8000, 20_000) and db.check().ok
+kept = len(db) in (7999, 8000, 20_000) and db.check().ok
 print("right" if kept and is_right(index.search(queries, 5)) else "wrong", flush=True)
 """
 )
-ACTS = ("search", "range", "exhaustive", "build", "change")
+ACTS = (
+    "search",
+    "range",
+    "exhaustive",
+    "build",
+    "normalize",
+    "match",
+    "check",
+    "compact",
+    "change",
+)
 
 
 def _run(code: str, *arguments: str) -> Counter[str]:
@@ -129,7 +149,7 @@ def _run(code: str, *arguments: str) -> Counter[str]:
 def limit_memory(seed: int, deadline: float) -> Counter[str]:
     """Give searches and changes some kilobytes to megabytes more than they have."""
     found: Counter[str] = Counter()
-    while time.monotonic() < deadline:
+    while not found or time.monotonic() < deadline:
         found += _run(MEMORY, str(seed))
         seed += 1
     return found
@@ -138,7 +158,7 @@ def limit_memory(seed: int, deadline: float) -> Counter[str]:
 def refuse_threads(seed: int, deadline: float) -> Counter[str]:
     """Search and build with many threads where the system starts none."""
     found: Counter[str] = Counter()
-    while time.monotonic() < deadline:
+    while not found or time.monotonic() < deadline:
         found += _run(THREADS, str(seed))
         seed += 1
     return found
@@ -154,7 +174,7 @@ def interrupt(seed: int, deadline: float) -> tuple[Counter[str], list[float]]:
     found: Counter[str] = Counter()
     seconds: list[float] = []
     turn = 0
-    while time.monotonic() < deadline:
+    while turn < len(ACTS) or time.monotonic() < deadline:
         act = ACTS[turn % len(ACTS)]
         command = [sys.executable, "-c", INTERRUPT, str(seed + turn), act]
         child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)

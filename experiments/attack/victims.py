@@ -137,13 +137,14 @@ def make_payload_victim(path: Path, entries: int, seed: int) -> Victim:
         ids = np.array([int(db.payload([key])["id"][0].as_py()) for key in keys], np.int64)
         columns = db.payload().to_pydict()
     year = np.array([value == 2003 for value in years])
+    of_year = _right(rows[:entries][year], ids[year], rows[entries:], "ip")[0]
 
     def look() -> tuple[Any, list[tuple[Any, Any]]]:
         with hiernorm.Database.open(path) as db:
             hits = db.search(rows[entries:], K)
             filtered = db.search(rows[entries:], K, where="year = 2003")
             return hits, [
-                (filtered.ids, _right(rows[:entries][year], ids[year], rows[entries:], "ip")[0]),
+                (filtered.ids, of_year),
                 (db.payload().to_pydict(), columns),
                 (db.reconstruct(keys[::9]), rows[:entries:9]),
             ]

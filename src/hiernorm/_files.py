@@ -20,6 +20,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 Bytes = bytes | memoryview
+WRITE_BYTES = 1 << 24
+"""Bytes of one call of the system."""
 
 _BINARY = getattr(os, "O_BINARY", 0)
 _CLOSE_ON_EXEC = getattr(os, "O_CLOEXEC", 0)
@@ -31,10 +33,13 @@ def create_file(path: Path) -> int:
 
 
 def write_at(descriptor: int, offset: int, data: Bytes) -> None:
-    """Write all of ``data`` at ``offset``, in as many calls as it takes."""
+    """Write all of ``data`` at ``offset``, in as many calls as it takes.
+
+    No call takes long, so that Ctrl-C is heard between two of them.
+    """
     left = memoryview(data).cast("B")
     while left.nbytes:
-        written = _write_part(descriptor, offset, left)
+        written = _write_part(descriptor, offset, left[:WRITE_BYTES])
         if written <= 0:
             raise OSError(errno.EIO, "nothing was written")
         left, offset = left[written:], offset + written

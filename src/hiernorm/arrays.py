@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import TypeGuard
 
 import numpy as np
 import numpy.typing as npt
 
-from hiernorm.array_types import Float32Array, Int64Array
+from hiernorm.array_types import AnyArray, Float32Array, Int64Array
 from hiernorm.inputs import to_numpy
 
 MAX_ID = int(np.iinfo(np.int64).max)
+PIECE_VALUES = 1 << 20
+"""Values that one operation of NumPy takes where a user can wait for it."""
 
 
 def as_float32(name: str, values: npt.ArrayLike) -> Float32Array:
@@ -24,17 +27,41 @@ def as_float32(name: str, values: npt.ArrayLike) -> Float32Array:
     :mod:`hiernorm.inputs`).
     """
     array = to_numpy(name, values)
-    if array.dtype != np.float32:
-        if array.dtype.kind not in "fiu":
-            raise TypeError(f"{name} must be numbers (float32 is used), got dtype {array.dtype}")
-        with np.errstate(over="ignore"):
-            array = array.astype(np.float32)
+    if array.dtype.kind not in "fiu":
+        raise TypeError(f"{name} must be numbers (float32 is used), got dtype {array.dtype}")
     if array.ndim not in (1, 2):
         raise ValueError(
             f"{name} must have shape (n, d) or (d,), got {array.ndim} dimensions "
             f"with shape {array.shape}"
         )
+    if array.dtype != np.float32:
+        array = _rounded(array)
     return np.ascontiguousarray(array)
+
+
+def _rounded(array: AnyArray) -> Float32Array:
+    """``array`` in float32, some rows at a time: Ctrl-C is heard between them."""
+    rounded = np.empty(array.shape, np.float32)
+    with np.errstate(over="ignore"):
+        for part in row_pieces(array):
+            rounded[part] = array[part]
+    return rounded
+
+
+def row_pieces(array: AnyArray) -> Iterator[slice]:
+    """Slices of the first dimension of ``array``, of a few milliseconds of work each.
+
+    Python hears of Ctrl-C between two operations of NumPy, never within one.
+
+    Examples
+    --------
+    >>> list(row_pieces(np.empty((3, 1 << 20))))
+    [slice(0, 1, None), slice(1, 2, None), slice(2, 3, None)]
+    """
+    n = len(array)
+    step = max(1, PIECE_VALUES * n // max(1, array.size))
+    for first in range(0, n, step):
+        yield slice(first, min(n, first + step))
 
 
 def as_rows(name: str, values: npt.ArrayLike, dim: int) -> Float32Array:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hiernorm.array_types import Float32Array
-from hiernorm.arrays import as_count, as_float32, as_share
+from hiernorm.arrays import as_count, as_float32, as_share, row_pieces
 from hiernorm.reference import canonical_norm
 
 
@@ -54,16 +54,17 @@ def normalize(features: npt.ArrayLike, major: int = 16, alpha: float | str = 1 /
     major = as_count("major", major)
     alpha = as_share("alpha", alpha)
     check_split(rows.shape[1], major, alpha)
-    finite = np.isfinite(rows).all(axis=1)
-    if not finite.all():
-        raise ValueError(
-            f"features row {int(np.argmin(finite))} has NaN or infinity (as float32); "
-            "all values must be finite"
-        )
+    for part in row_pieces(rows):
+        finite = np.isfinite(rows[part]).all(axis=1)
+        if not finite.all():
+            raise ValueError(
+                f"features row {part.start + int(np.argmin(finite))} has NaN or infinity (as "
+                "float32); all values must be finite"
+            )
     result = np.zeros_like(rows)
-    result[:, :major] = _scaled(rows[:, :major], math.sqrt(1 - alpha), "major")
+    _scale(rows[:, :major], math.sqrt(1 - alpha), "major", result[:, :major])
     if alpha > 0:
-        result[:, major:] = _scaled(rows[:, major:], math.sqrt(alpha), "minor")
+        _scale(rows[:, major:], math.sqrt(alpha), "minor", result[:, major:])
     return result[0] if single else result
 
 
@@ -75,11 +76,13 @@ def check_split(dim: int, major: int, alpha: float) -> None:
         raise ValueError(f"alpha must be in [0, 1), got {alpha}")
 
 
-def _scaled(part: Float32Array, target: float, name: str) -> Float32Array:
-    norms = canonical_norm(part)
-    if not (norms > 0).all():
-        raise ValueError(
-            f"features row {int(np.argmin(norms))} has a {name} of zero norm, "
-            "which has no direction to keep"
-        )
-    return (part.astype(np.float64) * (target / norms)[:, np.newaxis]).astype(np.float32)
+def _scale(values: Float32Array, target: float, name: str, result: Float32Array) -> None:
+    """Write the rows of ``values`` to ``result``, each with the norm ``target``."""
+    for part in row_pieces(values):
+        norms = canonical_norm(values[part])
+        if not (norms > 0).all():
+            raise ValueError(
+                f"features row {part.start + int(np.argmin(norms))} has a {name} of zero norm, "
+                "which has no direction to keep"
+            )
+        result[part] = values[part].astype(np.float64) * (target / norms)[:, np.newaxis]

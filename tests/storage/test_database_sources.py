@@ -281,6 +281,34 @@ def test_a_small_file_may_not_grow_without_end(
     assert len(db) == len(index) == 0
 
 
+@pytest.mark.parametrize("dictionary", [True, False])
+def test_texts_of_a_payload_may_not_grow_without_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dictionary: bool
+) -> None:
+    monkeypatch.setenv("HIERNORM_EXPANSION_LIMIT", "3000000")
+    db, index = create(tmp_path / "db"), hiernorm.Index(D)
+    arrow = pytest.importorskip("pyarrow", reason="needs hiernorm[parquet]")
+    import pyarrow.parquet
+
+    rows, bomb = vectors(1, 500), tmp_path / "bomb.parquet"
+    lists = arrow.FixedSizeListArray.from_arrays(rows.ravel(), D)
+    columns = {"vectors": lists, "text": ["x" * 10_000] * len(rows)}
+    pyarrow.parquet.write_table(
+        arrow.table(columns), bomb, use_dictionary=dictionary, compression="zstd"
+    )
+    texts = tmp_path / "bomb-texts.parquet"
+    pyarrow.parquet.write_table(arrow.table(columns).select(["text"]), texts)
+    for searchable in (db, index):
+        with pytest.raises(ValueError, match=r"bomb.* would grow to .* HIERNORM_EXPANSION_LIMIT"):
+            searchable.add(bomb, payload=True)
+        with pytest.raises(ValueError, match=r"bomb-texts.* would grow to "):
+            searchable.add(rows, payload=texts)
+        assert len(searchable) == 0
+    monkeypatch.setenv("HIERNORM_EXPANSION_LIMIT", "10000000")
+    db.add(bomb, payload=True)
+    assert db.payload([3])["text"].to_pylist() == ["x" * 10_000]
+
+
 def test_the_limit_of_growth_can_be_raised(tmp_path: Path, monkeypatch: Any) -> None:
     _npz_of_zeros(tmp_path / "zeros.npz", (10_000, D))
     db = create(tmp_path / "db", "plain")

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "encode/rounding.hpp"
+#include "per_thread.hpp"
 
 namespace hiernorm {
 namespace {
@@ -25,7 +26,7 @@ double smallest_step(const ConeLayout& layout) {
 void ConeQuery::prepare(const Kernels& kernels, const Encoding& encoding, const Cells& cells,
                         const QueryView& view, const TileNorms& largest) {
     layout_ = cells.layout();
-    thread_local std::vector<double> direction;
+    std::vector<double>& direction = kept_by_thread<std::vector<double>, ConeQuery>();
     direction.assign(view.values.begin(),
                      view.values.begin() + static_cast<std::ptrdiff_t>(encoding.major));
     double norm = view.major_norm;

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "encode/rounding.hpp"
+#include "per_thread.hpp"
 
 namespace hiernorm {
 namespace {
@@ -58,7 +59,7 @@ void CodedQuery::prepare(const Kernels& kernels, const Encoding& encoding, const
 void CodedQuery::encode_major(const Kernels& kernels, const Encoding& encoding,
                               const TileNorms& largest) {
     const std::size_t slots = encoding.slots();
-    thread_local std::vector<double> values;
+    std::vector<double>& values = kept_by_thread<std::vector<double>, CodedQuery>();
     values.assign(slots, 0.0);
     std::copy_n(view_->values.begin(), encoding.major, values.begin());
     double tail = 0.0;

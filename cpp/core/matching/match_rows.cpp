@@ -9,6 +9,7 @@
 #include "encode/exact_query.hpp"
 #include "float_environment.hpp"
 #include "interrupt.hpp"
+#include "per_thread.hpp"
 #include "search/results.hpp"
 #include "search/threads.hpp"
 
@@ -225,7 +226,7 @@ class Matcher {
     void settle(const RowSet& from, std::size_t i, const RowSet& to, double slack, const Best& best,
                 NearestRows& nearest) const {
         if (!(double{best.scores[k_ - 1]} - double{best.next} > 2 * slack)) return;
-        thread_local ExactQuery query;
+        ExactQuery& query = kept_by_thread<ExactQuery, Matcher>();
         query.prepare(kernels_, metric_, from.rows + i * dim_, dim_);
         Hit hits[kPlaced];
         for (std::size_t j = 0; j < k_; ++j) {

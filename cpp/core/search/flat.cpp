@@ -20,6 +20,7 @@
 
 #include "encode/exact_query.hpp"
 #include "interrupt.hpp"
+#include "per_thread.hpp"
 #include "search/engines.hpp"
 
 namespace hiernorm {
@@ -293,7 +294,7 @@ class FlatScan {
 
 void search_flat(const Store& store, const Kernels& kernels, Metric metric,
                   const SearchRequest& request, const float* queries, std::span<Answer> answers) {
-    thread_local FlatScan scan;  // its buffers serve the next call
+    FlatScan& scan = kept_by_thread<FlatScan>();  // its buffers serve the next call
     for (std::size_t first = 0; first < answers.size(); first += kQueriesAtOnce) {
         const std::size_t count = std::min(kQueriesAtOnce, answers.size() - first);
         scan.search(store, kernels, metric, request, queries + first * store.dim(),

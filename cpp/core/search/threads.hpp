@@ -7,14 +7,13 @@
 #include <condition_variable>
 #include <cstddef>
 #include <exception>
-#include <memory>
 #include <mutex>
-#include <new>
 #include <thread>
 #include <vector>
 
 #include "float_environment.hpp"
 #include "interrupt.hpp"
+#include "spare_memory.hpp"
 
 namespace hiernorm {
 
@@ -49,9 +48,22 @@ void run_tasks(std::size_t count, std::size_t threads, Task task) {
     std::mutex running_mutex;
     std::condition_variable one_less;
     std::size_t running = 0;
+    // A thread is prepared when all are started, and works when all are prepared: stacks and work
+    // may take the memory that is left, which it needs for its variables.
+    std::atomic<bool> started{false};
+    std::atomic<std::size_t> unprepared{1};  // this thread counts until it has started the others
+    const auto wait_for_all = [&] {
+        if (--unprepared == 0) {
+            unprepared.notify_all();
+            return;
+        }
+        for (std::size_t left = unprepared; left != 0; left = unprepared) unprepared.wait(left);
+    };
     const auto help = [&] {
+        started.wait(false);
         {
             const HelperScope scope(stop);
+            wait_for_all();
             work();
         }
         const std::lock_guard lock(running_mutex);
@@ -63,8 +75,9 @@ void run_tasks(std::size_t count, std::size_t threads, Task task) {
     try {
         for (std::size_t t = 1; t < std::min(threads, count); ++t) {
             // The C library ends the process if it finds no memory for the variables of a thread.
-            const std::unique_ptr<std::byte[]> spare(new (std::nothrow) std::byte[kSpareBytes]);
+            const SpareMemory spare(kSpareBytes);
             if (!spare) break;
+            ++unprepared;
             {
                 const std::lock_guard lock(running_mutex);
                 ++running;
@@ -72,9 +85,13 @@ void run_tasks(std::size_t count, std::size_t threads, Task task) {
             helpers.emplace_back(help);
         }
     } catch (const std::exception&) {  // system_error of the thread, or bad_alloc
+        --unprepared;
         const std::lock_guard lock(running_mutex);
         --running;
     }
+    started = true;
+    started.notify_all();
+    wait_for_all();
     work();
     // Helpers may have long tasks left: this thread hears of Ctrl-C for them.
     try {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernels/kernels.hpp"
+#include "per_thread.hpp"
 #include "store/buffer.hpp"
 
 namespace hiernorm {
@@ -41,10 +42,7 @@ class Kept {
     T* operator->() { return value_.get(); }
 
    private:
-    static std::unique_ptr<T>& slot() {
-        thread_local std::unique_ptr<T> kept;
-        return kept;
-    }
+    static std::unique_ptr<T>& slot() { return kept_by_thread<std::unique_ptr<T>>(); }
 
     std::unique_ptr<T> value_;
 };

@@ -5,6 +5,7 @@
 #include <bit>
 #include <string>
 
+#include "interrupt.hpp"
 #include "kernels/kernels.hpp"
 #include "layout.hpp"
 
@@ -44,6 +45,7 @@ void BlockChecks::read(std::size_t block) const {
 std::vector<std::size_t> BlockChecks::damaged() const {
     std::vector<std::size_t> found;
     for (std::size_t block = 0; block < checksums_.size(); ++block) {
+        if (block % 256 == 0) poll_interrupt();  // every 4 MiB
         if (!intact(block)) found.push_back(block);
     }
     return found;

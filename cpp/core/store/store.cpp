@@ -11,6 +11,7 @@
 #include "encode/exact_query.hpp"
 #include "encode/lift.hpp"
 #include "kernels/kernels.hpp"
+#include "per_thread.hpp"
 #include "store/segment_file.hpp"
 
 namespace hiernorm {
@@ -124,7 +125,7 @@ void Store::write_entry(std::size_t position, const float* row, std::int64_t id,
 
     // The rotation came from outside, where denormal float32 may have been flushed to zero.
     double view_error = view == nullptr ? 0.0 : std::sqrt(static_cast<double>(dim_)) * 0x1p-125;
-    thread_local std::vector<double> own_view;
+    std::vector<double>& own_view = kept_by_thread<std::vector<double>, Store>();
     if (view == nullptr) {
         own_view.assign(row, row + dim_);
     } else {
@@ -141,7 +142,7 @@ void Store::write_entry(std::size_t position, const float* row, std::int64_t id,
 
     TileNorms norms;
     if (layout_ == Layout::kCodes) {
-        thread_local std::vector<std::uint8_t*> stages;
+        std::vector<std::uint8_t*>& stages = kept_by_thread<std::vector<std::uint8_t*>>();
         stages.clear();
         for (Buffer<std::uint8_t>& stage : chunk.stage_codes) stages.push_back(stage.data());
         norms = encode_entry(

@@ -27,8 +27,7 @@ class ShardedChanges(ShardedState):
     def delete(self, ids: npt.ArrayLike | Sequence[str], *, ignore_missing: bool = False) -> None:
         """Delete entries; KeyError names the first id that is not there, unless ignored."""
         with self._change_lock, self._writer.begin(self._lock_timeout) as base:
-            wanted = self._payload(base).ids_of(ids, ignore_missing=ignore_missing)
-            self._reader.move_on(base, self._writer.delete(base, wanted, ignore_missing))
+            self._reader.move_on(base, self._writer.delete(base, ids, ignore_missing))
 
     def compact(self) -> None:
         """Rewrite the live entries of every shard in as few segments as possible."""

@@ -108,7 +108,10 @@ class ShardedState(Closing, SearchableBase):
         return self._read(table)
 
     def _holds(self, ids: Int64Array) -> BoolArray:
-        return self._read(lambda manifest: self._writer.holds(manifest, ids))
+        def look(manifest: ShardsManifest) -> BoolArray:
+            return self._writer.holds(manifest, ids, time.monotonic() + self._deadline)
+
+        return self._read(look)
 
     def __repr__(self) -> str:
         return (

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from hiernorm import _files
-from hiernorm._regular_files import read_regular
+from hiernorm._regular_files import open_regular
 from hiernorm.distributed.manifest import MANIFEST as SHARDS_MANIFEST
 from hiernorm.distributed.manifest import ShardsManifest, parse_shards_manifest
 from hiernorm.extras import import_extra
 from hiernorm.storage.block_checks import require_intact_file
+from hiernorm.storage.checksums import CHECKSUMS
 from hiernorm.storage.errors import DamagedError, DatabaseError, NotADatabaseError
 from hiernorm.storage.lock import WriterLock
 from hiernorm.storage.manifest import MANIFEST, PREPARED, FileRecord, Manifest, parse_manifest
@@ -65,23 +65,28 @@ class Location:
 
     def read(self, name: str) -> bytes:
         """The contents of a file."""
-        if self._remote is None:
-            return read_regular(self._path / name)
-        with self._remote.open_input_stream((self._path / name).as_posix()) as stream:
+        with self._open(name) as stream:
             data: bytes = stream.read()
         return data
 
-    def copy(self, name: str, to: Path) -> None:
-        """Copy a file to this machine, durably; a partial copy never has the name ``to``."""
-        with _files.replacing(to, alone=True) as fresh:
-            if self._remote is None:
-                shutil.copyfile(self._path / name, fresh)
-                return
-            with (
-                self._remote.open_input_stream((self._path / name).as_posix()) as stream,
-                fresh.open("wb") as out,
-            ):
-                shutil.copyfileobj(stream, out, COPY_BYTES)
+    def copy(self, name: str, to: Path, most: int) -> None:
+        """Copy a file to this machine, durably; a partial copy never has the name ``to``.
+
+        Of a file of more than ``most`` bytes, only so many are copied: a device has no end.
+        """
+        with (
+            _files.replacing(to, alone=True) as fresh,
+            self._open(name) as stream,
+            fresh.open("wb") as out,
+        ):
+            while most and (piece := stream.read(min(most, COPY_BYTES))):
+                out.write(piece)
+                most -= len(piece)
+
+    def _open(self, name: str) -> Any:
+        if self._remote is not None:
+            return self._remote.open_input_stream((self._path / name).as_posix())
+        return os.fdopen(open_regular(self._path / name), "rb")
 
     def read_manifest(self) -> ShardsManifest:
         """The newest manifest of the sharded database."""
@@ -101,8 +106,9 @@ def copy_shard(
     """Bring the copy of a shard on this machine to the generation of ``sha256``; its folder.
 
     Files never change, so only files that are missing or damaged are copied. A file that was copied
-    is read whole and compared with its digests. One that is there already is compared by its size
-    and header, or, to ``read_whole``, in the same way. If the generation no longer exists, the
+    is read whole and compared with its digests. One that is there already is compared in the same
+    way to ``read_whole``, or if it has no checksums that a search would compare; otherwise by its
+    size and header. If the generation no longer exists, the
     newest one is copied, and opening it raises StaleGenerationError.
 
     Raises
@@ -131,7 +137,7 @@ def copy_shard(
 
 def _copy_checked(location: Location, shard: str, record: FileRecord, folder: Path) -> None:
     for _ in range(COPY_ATTEMPTS):
-        location.copy(f"{shard}/{record.file}", folder / record.file)
+        location.copy(f"{shard}/{record.file}", folder / record.file, record.bytes)
         if _is_intact(folder, record, read_whole=True):
             return
     _files.remove_file(folder / record.file)
@@ -143,7 +149,7 @@ def _copy_checked(location: Location, shard: str, record: FileRecord, folder: Pa
 def _is_intact(folder: Path, record: FileRecord, *, read_whole: bool) -> bool:
     try:
         file = map_file(folder, record)
-        if read_whole:
+        if read_whole or CHECKSUMS not in file.header.tensors:
             require_intact_file(file)
     except (FileNotFoundError, DamagedError):
         return False

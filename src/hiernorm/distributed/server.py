@@ -160,9 +160,14 @@ class ShardServer:
         return self._read(pin, lambda shard: shard.search_exhaustively(queries, k, where))
 
     def check(self, pin: Pin) -> list[str]:
-        """Read all files; what is damaged, and ids that belong to another shard."""
+        """Read all files; what is damaged, and ids that belong to another shard.
+
+        Where the shard is a copy, its original is read, too.
+        """
         shard = self._at(pin)
         found = list(shard.check().differences)
+        if self._spec.local is not None and not self._location.is_remote:
+            found += self._writable().at(pin).check().differences
         spec = self._spec
         strays = shard.ids[shard_of(shard.ids, spec.shards) != spec.shard]
         if len(strays):

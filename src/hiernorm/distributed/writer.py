@@ -25,7 +25,7 @@ from hiernorm.distributed.actor_pool import ActorPool
 from hiernorm.distributed.errors import ShardsMissingError
 from hiernorm.distributed.location import Location
 from hiernorm.distributed.manifest import ShardsManifest
-from hiernorm.distributed.payload import split_keys
+from hiernorm.distributed.payload import ShardedPayload, split_keys
 from hiernorm.distributed.placement import split_by_shard
 from hiernorm.distributed.server import ShardChange
 from hiernorm.distributed.staging import STAGING, write_parts
@@ -120,6 +120,7 @@ class ShardedWriter:
         folder = self._location.folder / STAGING
         names: dict[int, list[str]] = {}
         total, taken, next_id = count_rows(source), 0, base.next_id
+        waited = 0.0  # for shards: the time that the source takes to be read does not count
         if given is not None:
             given = as_keys(given) if base.parameters.string_keys else as_ids(given)
         for x, own_ids, payload in read_entries(source, columns):
@@ -127,9 +128,10 @@ class ShardedWriter:
             if given is not None:
                 piece_ids = given[taken : taken + len(x)]
             rows = as_rows("vectors", x, base.parameters.dim)
-            # Reading the source is not waiting for shards: each piece has its own deadline.
-            until = self._until()
+            start = time.monotonic()
+            until = start + self._deadline - waited
             checked, keys, next_id = self._checked(base, rows, piece_ids, next_id, kind, until)
+            waited += time.monotonic() - start
             queue.append(len(rows), payload, keys)
             table = queue.take_table(len(rows))
             for shard, (name, _) in write_parts(folder, checked, rows, base.shards, table).items():
@@ -144,7 +146,7 @@ class ShardedWriter:
             shard: ShardChange(kind, folder=str(folder), names=tuple(parts))
             for shard, parts in names.items()
         }
-        return taken, self.apply(base, changes, next_id, self._until(), queue.columns)
+        return taken, self.apply(base, changes, next_id, self._until() - waited, queue.columns)
 
     def _checked(
         self,
@@ -184,7 +186,7 @@ class ShardedWriter:
         """When a change that begins now is to be done, by the monotonic clock."""
         return time.monotonic() + self._deadline
 
-    def holds(self, base: ShardsManifest, ids: Int64Array, until: float | None = None) -> BoolArray:
+    def holds(self, base: ShardsManifest, ids: Int64Array, until: float) -> BoolArray:
         """Which of ``ids`` are in the database."""
         positions = split_by_shard(ids, base.shards)
         arguments = {shard: (base.pins[shard], ids[at]) for shard, at in positions.items()}
@@ -193,9 +195,13 @@ class ShardedWriter:
             found[positions[shard]] = answer
         return found
 
-    def delete(self, base: ShardsManifest, ids: Int64Array, ignore_missing: bool) -> ShardsManifest:
-        """Delete entries."""
+    def delete(self, base: ShardsManifest, given: Any, ignore_missing: bool) -> ShardsManifest:
+        """Delete entries, by their ids or string keys."""
         until = self._until()
+        payload = ShardedPayload(
+            base, lambda method, arguments: self.call(base, method, arguments, until)
+        )
+        ids = payload.ids_of(given, ignore_missing=ignore_missing)
         found = self.holds(base, ids, until)
         if not found.all() and not ignore_missing:
             raise KeyError(f"id {ids[int(np.argmin(found))]} is not in the database")
@@ -257,11 +263,10 @@ class ShardedWriter:
         base: ShardsManifest,
         method: str,
         arguments: Mapping[int, tuple[Any, ...]],
-        until: float | None = None,
+        until: float,
     ) -> dict[int, Any]:
         """Call a method of some shards; ShardsMissingError unless all of them answer."""
-        deadline = self._until() if until is None else until
-        replies = self._actor_pool.call(method, arguments, deadline)
+        replies = self._actor_pool.call(method, arguments, until)
         if replies.missing:
             raise ShardsMissingError(replies.missing, base.shards, self._deadline)
         return replies.answers

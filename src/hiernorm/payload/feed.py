@@ -10,7 +10,7 @@ from typing import Any
 from hiernorm.extras import import_extra
 from hiernorm.payload import EXTRA
 from hiernorm.payload.columns import Column, agree, complete
-from hiernorm.payload.parquet_files import open_parquet
+from hiernorm.payload.parquet_files import open_parquet, read_batches
 from hiernorm.payload.tables import as_table, check_rows
 
 BATCH = 8192
@@ -92,5 +92,5 @@ def _read_parquet(path: Path) -> Iterator[Any]:
     if path.suffix.lower() != ".parquet":
         raise ValueError(f"payload {path}: a file of columns is .parquet")
     with open_parquet(path, EXTRA) as file:
-        for batch in file.iter_batches(batch_size=BATCH):
+        for batch in read_batches(path, file, BATCH):
             yield as_table(arrow.Table.from_batches([batch]))

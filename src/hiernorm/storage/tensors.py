@@ -33,6 +33,8 @@ from hiernorm.storage.errors import DamagedError
 ALIGNMENT = 64
 PADDING = "padding."
 """How the names of tensors that fill gaps begin."""
+HASHED_BYTES = 1 << 24
+"""Bytes that a digest takes in at a time."""
 MAX_HEADER = 1 << 24
 """Maximum size of a header in bytes."""
 DTYPES = {
@@ -220,7 +222,15 @@ class TensorFile:
         """SHA-256 of the bytes of ``name``."""
         tensor = self.header.tensors[name]
         with memoryview(self._map) as view:
-            return hashlib.sha256(view[tensor.begin : tensor.end]).hexdigest()
+            digest = hashlib.sha256()
+            _update(digest, view[tensor.begin : tensor.end])
+            return digest.hexdigest()
+
+
+def _update(digest: Any, data: memoryview) -> None:
+    """Take ``data`` into ``digest``, piece by piece: Ctrl-C is heard between two."""
+    for first in range(0, data.nbytes, HASHED_BYTES):
+        digest.update(data[first : first + HASHED_BYTES])
 
 
 @dataclass(frozen=True)
@@ -294,7 +304,7 @@ class TensorWriter:
         if self._at[name] + data.nbytes > entry["data_offsets"][1]:
             raise ValueError(f"{self._path}: more than {entry['shape']} for {name!r}")
         _files.write_at(self._descriptor, self._start + self._at[name], data)
-        self._digests[name].update(data)
+        _update(self._digests[name], data)
         if name in self._sums:
             self._sums[name].update(np.frombuffer(data, np.uint8))
         self._at[name] += data.nbytes

@@ -17,7 +17,7 @@ from hiernorm._expansion import require_expansion
 from hiernorm._regular_files import open_regular
 from hiernorm.array_types import AnyArray
 from hiernorm.extras import import_extra
-from hiernorm.payload.parquet_files import mean_row_bytes, open_parquet
+from hiernorm.payload.parquet_files import mean_row_bytes, open_parquet, read_batches
 from hiernorm.storage.errors import DamagedError
 from hiernorm.storage.tensors import TensorFile
 
@@ -239,7 +239,7 @@ def _read_batches(path: Path, file: Any, payload: Columns) -> Iterator[Entries]:
     row_bytes = mean_row_bytes(file, name)
     require_expansion(path, row_bytes * file.metadata.num_rows)
     step = max(1, min(8192, PIECE_BYTES // max(1, row_bytes)))
-    for batch in file.iter_batches(batch_size=step, columns=[*columns, *named]):
+    for batch in read_batches(path, file, step, [*columns, *named]):
         yield (
             _list_rows(path, batch.column(name)),
             batch.column("ids").to_numpy(zero_copy_only=False) if len(columns) == 2 else None,
