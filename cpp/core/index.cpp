@@ -292,10 +292,9 @@ Searched Index::answer(bool exhaustive, SearchRequest request, const float* quer
     }
     if (size == 0) return searched;
     const bool all = exhaustive || request.mask.sparse(size);
-    // Soft mode proves more by the bounds of entries than by those of cells. A query for many hits
-    // reads everything anyway.
-    request.use_cells = !request.soft && (settings_.cells == CellUse::kAlways || request.range ||
-                                          request.k <= size / kLeastPerHit);
+    // A query for many hits reads everything anyway.
+    request.use_cells = settings_.cells == CellUse::kAlways || request.range ||
+                        request.k <= size / kLeastPerHit;
     distribute(all ? &Index::search_group_all : &Index::search_group, request, queries, count,
                threads, batch_size, answers);
     return searched;
