@@ -14,10 +14,20 @@ from experiments.tables.registry import table
 Runs = Sequence[dict[str, Any]]
 
 
+def in_order(runs: Runs, *names: str) -> Runs:
+    """Runs by some of their values, not by the time when they were made."""
+    methods = list(METHODS)
+
+    def key(run: dict[str, Any]) -> list[Any]:
+        return [methods.index(run[name]) if name == "method" else run[name] for name in names]
+
+    return sorted(runs, key=key)
+
+
 def match_rows(runs: Runs) -> Rows:
     """Exact matches that are missed, and others that are added, by scene and method."""
     rows = []
-    for run in runs:
+    for run in in_order(runs, "scene", "features", "method"):
         exact = max(1, run["exact"])
         shares = [f"{run[kind]:,} ({run[kind] / exact:.2%})" for kind in ("missed", "added")]
         start = [run["scene"], f"{run['features']:,}", METHODS[run["method"]]]
@@ -28,7 +38,7 @@ def match_rows(runs: Runs) -> Rows:
 def model_rows(runs: Runs) -> Rows:
     """What the models are like, by scene and method."""
     rows = []
-    for run in runs:
+    for run in in_order(runs, "scene", "features", "seed", "method"):
         rows.append(
             [
                 run["scene"],
@@ -50,7 +60,7 @@ def model_rows(runs: Runs) -> Rows:
 def time_rows(runs: Runs) -> Rows:
     """Milliseconds a pair, wall and processor time, by scene, features, threads and method."""
     rows = []
-    for run in runs:
+    for run in in_order(runs, "scene", "features", "threads", "methods"):
         for method, seconds in run["seconds"].items():
             values = (seconds, run["processor_seconds"][method])
             start = [run["scene"], f"{run['features']:,}", str(run["threads"]), METHODS[method]]
@@ -63,7 +73,7 @@ def time_rows(runs: Runs) -> Rows:
 def memory_rows(runs: Runs) -> Rows:
     """Time and peak memory of a pair with very many keypoints."""
     rows = []
-    for run in runs:
+    for run in in_order(runs, "keypoints", "method", "threads"):
         start = [f"{run['keypoints']:,}", METHODS[run["method"]], str(run["threads"])]
         if "failure" in run:
             rows.append([*start, run["failure"], "", "", ""])
@@ -78,7 +88,7 @@ def memory_rows(runs: Runs) -> Rows:
 def grouped_rows(runs: Runs) -> Rows:
     """Processor milliseconds of one photo against all others, separately and at once."""
     rows = []
-    for run in runs:
+    for run in in_order(runs, "scene", "features"):
         times = [run[name]["processor_seconds"] for name in ("separate", "joined")]
         start = [run["scene"], f"{run['features']:,}", str(run["photos"] - 1)]
         shown = [f"{1e3 * value:,.0f}" for value in times]
