@@ -18,6 +18,7 @@ namespace {
 
 constexpr std::size_t kSliceEntries = 4096;  // gathered at a time
 constexpr std::size_t kGroupQueries = 128;   // that share a pass, if not told otherwise
+constexpr std::size_t kFlatQueries = 1024;   // of a flat scan, which packs rows for all of them
 constexpr std::size_t kCachedCodes = std::size_t{1} << 19;  // bytes of codes in a core's cache
 constexpr std::size_t kLeastPerHit = 64;  // entries for each hit wanted, to use cells
 
@@ -246,6 +247,7 @@ void Index::search_group_all(const Kernels& kernels, const SearchRequest& reques
 // The queries of a group share the loads of codes from memory. Codes that stay in the cache of a
 // core need no sharing, and a query that runs alone needs less of that cache.
 std::size_t Index::group_queries() const {
+    if (settings_.engine == EngineKind::kFlat) return kFlatQueries;
     if (settings_.engine != EngineKind::kCascade) return kGroupQueries;
     return store_.size() * store_.encoding().slots() <= kCachedCodes ? 1 : kGroupQueries;
 }
@@ -290,10 +292,9 @@ Searched Index::answer(bool exhaustive, SearchRequest request, const float* quer
     }
     if (size == 0) return searched;
     const bool all = exhaustive || request.mask.sparse(size);
-    // Soft mode proves more by the bounds of entries than by those of cells. A query for many hits
-    // reads everything anyway.
-    request.use_cells = !request.soft && (settings_.cells == CellUse::kAlways || request.range ||
-                                          request.k <= size / kLeastPerHit);
+    // A query for many hits reads everything anyway.
+    request.use_cells = settings_.cells == CellUse::kAlways || request.range ||
+                        request.k <= size / kLeastPerHit;
     distribute(all ? &Index::search_group_all : &Index::search_group, request, queries, count,
                threads, batch_size, answers);
     return searched;

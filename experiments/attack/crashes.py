@@ -17,6 +17,7 @@ import hiernorm
 WRITER = """
 import sys
 import numpy as np
+import numpy.random  # loses a KeyboardInterrupt while it is imported
 import hiernorm
 path, first, step = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 db = hiernorm.Database.open(path, lock_timeout=60)

@@ -80,7 +80,9 @@ def main(
 
     Cases build-... time the building alone, as a user calls it: no thread is held.
 
-    Case names: K16-a1/8-n99000, plain-n99000, build-uniform-n100000-d64; for example --only plain
+    Cases tutorial-... are the data of FAISS's first tutorial, which no rotation orders.
+
+    Case names: K16-a1/8-n99000, plain-n99000, tutorial-n100000-d64; for example --only plain
     or --only n5000.
     """
     if queries is not None and data is None:

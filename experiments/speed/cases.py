@@ -10,6 +10,7 @@ from experiments.harness.comparison import Case
 from experiments.harness.conditions import Group, Manner
 from experiments.harness.points import ALL_POINTS, FASTEST, RECOMMENDED, Point
 from experiments.speed.builds import FULL_BUILDS, SMOKE_BUILDS, BuildCase
+from experiments.speed.uniform import FULL_UNIFORM, SMOKE_UNIFORM, UniformCase
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,7 @@ class Scale:
     sweep_limit: int = 500_000
     """Largest database for which points other than the two recommended ones are measured."""
     builds: tuple[BuildCase, ...] = FULL_BUILDS
+    uniform: tuple[UniformCase, ...] = FULL_UNIFORM
 
 
 FULL = Scale(sizes=(1_000, 5_000, 99_000, 500_000), points=ALL_POINTS, plain_size=99_000)
@@ -39,7 +41,13 @@ QUICK = replace(
     graph_limit=99_000,
 )
 SMOKE = replace(
-    QUICK, sizes=(600,), plain_size=600, queries=64, effort=timing.SMOKE, builds=SMOKE_BUILDS
+    QUICK,
+    sizes=(600,),
+    plain_size=600,
+    queries=64,
+    effort=timing.SMOKE,
+    builds=SMOKE_BUILDS,
+    uniform=SMOKE_UNIFORM,
 )
 
 
@@ -53,7 +61,7 @@ def plan_cases(scale: Scale, only: tuple[str, ...] = ()) -> list[Case]:
             if peers or n <= scale.sweep_limit:
                 cases.append(Case(n, point, peers, graph=graph_fits and point == RECOMMENDED))
     cases.append(Case(scale.plain_size, None, peers=True, graph=True))
-    return _keep_only(cases, only, scale.builds)
+    return _keep_only(cases, only, (*scale.builds, *scale.uniform))
 
 
 def plan_file_cases(
@@ -85,15 +93,20 @@ def plan_builds(scale: Scale, only: tuple[str, ...] = ()) -> list[BuildCase]:
     return [case for case in scale.builds if _is_wanted(case.name, only)]
 
 
+def plan_uniform(scale: Scale, only: tuple[str, ...] = ()) -> list[UniformCase]:
+    """List the cases of uniform vectors; `only` as for the others."""
+    return [case for case in scale.uniform if _is_wanted(case.name, only)]
+
+
 def _is_wanted(name: str, only: tuple[str, ...]) -> bool:
     return not only or any(text in name for text in only)
 
 
 def _keep_only(
-    cases: list[Case], only: tuple[str, ...], builds: Sequence[BuildCase] = ()
+    cases: list[Case], only: tuple[str, ...], others: Sequence[BuildCase | UniformCase] = ()
 ) -> list[Case]:
     kept = [case for case in cases if _is_wanted(case.name, only)]
-    if not kept and not any(_is_wanted(case.name, only) for case in builds):
+    if not kept and not any(_is_wanted(case.name, only) for case in others):
         raise ValueError(
             f"no case matches {' or '.join(only)}; "
             f"there are {len(cases)}, from {cases[0].name} to {cases[-1].name}"

@@ -43,7 +43,7 @@ def render_report(record: Record) -> RenderableType:
         rows = list(group)
         if any(row.family == "numpy" for row in rows):
             parts.append(_case_table(rows))
-    parts += [_overview_table(report), _build_table(report)]
+    parts += [_overview_table(report), _uniform_table(report), _build_table(report)]
     goals = check_goals(report)
     if any(goal.measured is not None for goal in goals):  # none is about vectors of a user
         parts.append(goal_table(goals))
@@ -139,6 +139,20 @@ def _overview_table(report: Report) -> Table:
     return table
 
 
+def _uniform_table(report: Report) -> Table:
+    """Tabulate cases tutorial-...: what the planner chooses beside FAISS flat."""
+    table = Table(title="Uniform random vectors, squared distances, one thread")
+    for column in ("case", "method", "queries"):
+        table.add_column(column)
+    for column in ("us per query", "speed-up"):
+        table.add_column(column, justify="right")
+    for row in report.measurements:
+        if row.case.startswith("tutorial-"):
+            cells = (row.case, row.method, row.manner, f"{row.seconds * 1e6:,.1f}", _speedup(row))
+            table.add_row(*cells)
+    return table
+
+
 def _build_table(report: Report) -> Table:
     """Tabulate what our indexes and hnswlib's graph took; the others only copy the vectors.
 
@@ -151,7 +165,7 @@ def _build_table(report: Report) -> Table:
     table.add_column("memory over vectors", justify="right")
     for row in report.builds:
         copies = row.memory_ratio is None and row.family != "hnswlib"
-        if copies and not row.case.startswith("build-"):
+        if copies and not row.case.startswith(("build-", "tutorial-")):
             continue
         memory = "" if row.memory_ratio is None else f"{row.memory_ratio:.3f}"
         table.add_row(row.case, row.method, f"{row.seconds:.3f}", memory)

@@ -10,7 +10,15 @@ from experiments.harness.comparison import Case, Comparison, Progress, Report
 from experiments.harness.records import Record, Recorder
 from experiments.speed import data
 from experiments.speed.builds import measure_builds
-from experiments.speed.cases import Scale, plan_builds, plan_cases, plan_file_cases, plan_groups
+from experiments.speed.cases import (
+    Scale,
+    plan_builds,
+    plan_cases,
+    plan_file_cases,
+    plan_groups,
+    plan_uniform,
+)
+from experiments.speed.uniform import measure_uniform
 from hiernorm.reference import Float32Array
 
 
@@ -66,6 +74,8 @@ def run(options: Options, progress: Progress) -> Record:
     if options.database_file is None:
         wanted = plan_builds(options.scale, options.only)
         measure_builds(wanted, options.scale.effort.rounds, options.seed, report, progress)
+        uniform = plan_uniform(options.scale, options.only)
+        measure_uniform(uniform, options.scale.effort, options.seed, report, progress)
     return recorder.record(report.to_result())
 
 

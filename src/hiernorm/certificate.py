@@ -76,7 +76,9 @@ class Certificate:
         paper's Phase 2), ``tightened`` (of those, entries that the minor codes could not rule out)
         and ``settled`` (canonical scores computed). The counts tell how this answer was found:
         they may differ with the order of insertion and the batch, not with the instruction set.
-        :func:`hiernorm.reference.cascade_search` derives them.
+        :func:`hiernorm.reference.cascade_search` derives them. The flat scan counts as settled the
+        entries that reach the k-th score (:func:`hiernorm.reference.flat_work`): it computes a few
+        more canonical scores, where rounding leaves a doubt.
     kth_score : (m,) float64
         Score of the k-th hit (the threshold, for a range); -inf if there are fewer than k entries.
     skipped_bound : (m,) float64

@@ -80,3 +80,14 @@ def test_the_library_imports_nothing_of_the_command_line(library):
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
     assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize("option", ["--keypoints", "--longest-side"])
+@pytest.mark.parametrize("command", ["match", "describe"])
+def test_a_size_below_one_is_refused_by_the_name_of_its_option(command, option, tmp_path):
+    photo = tmp_path / "photo.jpg"
+    photo.touch()
+    files = [str(photo), str(photo)] if command == "match" else [str(photo), "-o", "all.hn"]
+    result = run(command, *files, option, "0")
+    assert result.exit_code == 2
+    assert option in result.output

@@ -1,10 +1,13 @@
 // The floating-point kernels: the canonical product and the paper's scores, bit for bit.
 #include <cfloat>
 #include <limits>
+#include <set>
+#include <utility>
 
 #include "check.hpp"
 #include "expectations.hpp"
 #include "kernels/kernels.hpp"
+#include "kernels/pack_queries.hpp"
 #include "random.hpp"
 
 namespace hiernorm::testing {
@@ -221,6 +224,80 @@ TEST(scores_of_panels_have_the_same_bits_in_every_family) {
                     }
                     CHECK(same);
                 }
+            }
+        }
+    }
+}
+
+TEST(panels_of_floats_and_bytes_are_sifted_as_by_plain_loops) {
+    Random random(12);
+    for (const std::size_t dim : {1, 3, 4, 16, 17, 64, 101}) {
+        const std::size_t groups = (dim + kGroupSlots - 1) / kGroupSlots;
+        // Whole numbers: float sums are exact, fused or not.
+        std::vector<float> rows(kPanelRows * dim), panel(dim * kPanelRows), squares(kPanelRows);
+        for (float& value : rows) value = static_cast<float>(random.between(0, 40)) - 20.0f;
+        for (const std::size_t count : {1, 4, 5, 12, 29}) {
+            const std::size_t padded = (count + kFewQueries - 1) / kFewQueries * kFewQueries;
+            std::vector<float> queries(count * dim), packed(padded * dim), cuts(padded, 0x1p110f);
+            std::vector<std::int8_t> codes(count * groups * kGroupSlots);
+            std::vector<std::int8_t> packed_codes(padded * groups * kGroupSlots);
+            std::vector<float> offsets(kPanelRows);
+            for (float& value : offsets) value = static_cast<float>(random.between(0, 98));
+            for (std::size_t q = 0; q < count; ++q) {
+                cuts[q] = static_cast<float>(random.between(0, 399));
+                for (std::size_t j = 0; j < dim; ++j) {
+                    const auto value = static_cast<int>(random.between(0, 40)) - 20;
+                    queries[q * dim + j] = static_cast<float>(value);
+                    codes[q * groups * kGroupSlots + j] = static_cast<std::int8_t>(value);
+                }
+            }
+            pack_panel_queries(queries.data(), count, dim, 1, packed.data());
+            pack_panel_queries(codes.data(), count, groups, kGroupSlots, packed_codes.data());
+            std::set<std::pair<int, int>> expected;
+            for (std::size_t q = 0; q < count; ++q) {
+                for (std::size_t r = 0; r < kPanelRows; ++r) {
+                    float sum = offsets[r];
+                    for (std::size_t j = 0; j < dim; ++j) {
+                        sum += rows[r * dim + j] * queries[q * dim + j];
+                    }
+                    if (sum >= cuts[q]) expected.emplace(q, r);
+                }
+            }
+            const auto set_of = [](const std::vector<SiftedPair>& pairs, std::size_t found) {
+                std::set<std::pair<int, int>> set;
+                for (std::size_t i = 0; i < found; ++i) set.emplace(pairs[i].query, pairs[i].row);
+                return set;
+            };
+            for (const Kernels* kernels : available_kernels()) {
+                const Context context(kernels->name, ", dim ", dim, ", queries ", count);
+                const std::vector<float> ones(kPanelRows, 1.0f), zeros(dim);
+                std::vector<SiftedPair> pairs(padded * kPanelRows);
+                kernels->pack_panel_f32(rows.data(), kPanelRows, dim, panel.data(), squares.data());
+                const float largest = kernels->shift_panel_f32(panel.data(), dim, ones.data(),
+                                                               zeros.data(), squares.data());
+                CHECK(largest <= 20.0f);
+                std::size_t found =
+                    kernels->sift_panel_f32(panel.data(), dim, offsets.data(), packed.data(), count,
+                                            cuts.data(), pairs.data());
+                CHECK(set_of(pairs, found) == expected);
+                if (kernels->sift_panel_u8i8 == nullptr) continue;
+                std::vector<std::uint8_t> row_codes(kPanelRows * groups * kGroupSlots);
+                std::vector<float> rests(kPanelRows);
+                kernels->code_panel_u8(panel.data(), dim, 1.0f, row_codes.data(), rests.data());
+                for (const float rest : rests) CHECK(rest == 0.0f);
+                std::vector<std::int32_t> whole_cuts(padded, 1 << 29), whole_offsets(kPanelRows);
+                for (std::size_t r = 0; r < kPanelRows; ++r) {
+                    whole_offsets[r] = static_cast<std::int32_t>(offsets[r]);
+                }
+                for (std::size_t q = 0; q < count; ++q) {
+                    int sum = 0;
+                    for (std::size_t j = 0; j < dim; ++j) sum += codes[q * groups * kGroupSlots + j];
+                    whole_cuts[q] = static_cast<std::int32_t>(cuts[q]) + kCodeOffset * sum;
+                }
+                found = kernels->sift_panel_u8i8(row_codes.data(), groups, whole_offsets.data(),
+                                                 packed_codes.data(), count, whole_cuts.data(),
+                                                 pairs.data());
+                CHECK(set_of(pairs, found) == expected);
             }
         }
     }

@@ -82,3 +82,12 @@ static inline __m256i hiernorm_cvtpd_epi32(__m512d a_f64x8) {
 }
 #define _mm512_cvtpd_epi32(a) hiernorm_cvtpd_epi32(a)
 #endif
+
+#if !defined(_mm512_maskz_loadu_ps)
+static inline __m512 hiernorm_maskz_loadu_ps(__mmask16 mask, const float* values) {
+    float lanes[16];
+    for (int lane = 0; lane < 16; ++lane) lanes[lane] = (mask >> lane & 1) != 0 ? values[lane] : 0;
+    return _mm512_loadu_ps(lanes);
+}
+#define _mm512_maskz_loadu_ps(mask, values) hiernorm_maskz_loadu_ps(mask, values)
+#endif

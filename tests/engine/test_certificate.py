@@ -150,6 +150,22 @@ def test_soft_answers_are_what_their_certificates_say(
 
 
 @pytest.mark.parametrize("kind", SOFT_KINDS)
+@pytest.mark.parametrize("stride", [1, 3])
+def test_soft_answers_over_many_tiles_are_what_their_certificates_say(
+    kind: str, stride: int
+) -> None:
+    x, q = hn_rows(20_000, D, MAJOR, ALPHA, seed=2), _queries()
+    ids = np.arange(0, len(x), stride)
+    index = filled(kind, x, MAJOR, ALPHA)
+    hits = index.search(q, 5, beta=0.3 * ALPHA, where=ids)
+    expected_ids, scores = expected_hits(q, x[ids], 5)
+    exact = hits.certificate.exact
+    assert_same_bits(hits.ids[exact], ids[expected_ids[exact]])
+    reachable = hits.certificate.kth_score + np.where(exact, 0, hits.certificate.gap)
+    assert (scores[:, -1] <= reachable).all()
+
+
+@pytest.mark.parametrize("kind", SOFT_KINDS)
 @given(data=st.one_of(databases(), hn_databases()))
 def test_beta_of_alpha_is_always_exact(kind: str, data: Data) -> None:
     index = filled(kind, data.x, data.major, data.alpha)
@@ -195,6 +211,8 @@ def test_some_soft_answers_are_proved_all_the_same(kind: str) -> None:
 def test_soft_mode_reads_less(kind: str) -> None:
     soft, exact = (_index(kind).search(_queries(), 10, beta=beta) for beta in (0, None))
     assert soft.certificate.work["sifted"].sum() < exact.certificate.work["sifted"].sum()
+    for step in ("tightened", "settled"):
+        assert soft.certificate.work[step].sum() <= exact.certificate.work[step].sum()
 
 
 def test_certificates_are_readable() -> None:

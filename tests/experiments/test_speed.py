@@ -317,6 +317,17 @@ def test_the_time_to_build_is_a_case_of_its_own():
     assert all(row.seconds > 0 for row in report.builds)
 
 
+def test_uniform_vectors_are_timed_beside_faiss():
+    pytest.importorskip("faiss", reason="needs hiernorm[bench]")
+    options = Options(scale=SMOKE, threads=1, only=("tutorial-",))
+    report = Report.from_result(run(options, Silence()).result)
+    assert {row.case for row in report.measurements} >= {case.name for case in SMOKE.uniform}
+    assert {row.method for row in report.builds} == {"hiernorm cascade", "FAISS IndexFlatL2"}
+    ours = [row for row in report.measurements if row.family == "cascade"]
+    assert {(row.manner, row.k) for row in ours} == {("single", 4), ("batch", 4)}
+    assert all(row.recall == 1.0 and row.speedup is not None for row in ours)
+
+
 def test_cycles_of_kernels_are_kept_and_shown(tmp_path: Path) -> None:
     rows = [
         {

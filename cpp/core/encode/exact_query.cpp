@@ -9,10 +9,10 @@
 namespace hiernorm {
 
 double canonical_norm(const Kernels& kernels, const float* row, std::size_t dim) {
-    std::vector<double>& values = kept_by_thread<std::vector<double>, ExactQuery>();
-    values.assign(round_up(dim, kLanes), 0.0);
-    std::copy(row, row + dim, values.begin());
-    return std::sqrt(kernels.dot_f32(values.data(), row, dim));
+    // The squared distance to zero has the products of the row with itself, summed in their order.
+    std::vector<double>& zero = kept_by_thread<std::vector<double>, ExactQuery>();
+    if (zero.size() < dim) zero.assign(round_up(dim, kLanes), 0.0);
+    return std::sqrt(kernels.distance_f32(zero.data(), row, dim));
 }
 
 void ExactQuery::prepare(const Kernels& kernels, Metric metric, const float* row, std::size_t dim) {

@@ -245,6 +245,19 @@ struct Avx2Isa {
     static FloatLanes load_floats(const float* values) {
         return {_mm256_loadu_ps(values), _mm256_loadu_ps(values + 8)};
     }
+    static FloatLanes load_first_floats(const float* values, std::size_t count) {
+        const __m256i wanted_i32x8 = _mm256_set1_epi32(static_cast<int>(count));
+        const __m256i low_i32x8 = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+        const __m256i high_i32x8 = _mm256_setr_epi32(8, 9, 10, 11, 12, 13, 14, 15);
+        return {_mm256_maskload_ps(values, _mm256_cmpgt_epi32(wanted_i32x8, low_i32x8)),
+                _mm256_maskload_ps(values + 8, _mm256_cmpgt_epi32(wanted_i32x8, high_i32x8))};
+    }
+    static FloatLanes multiply_add_floats(FloatLanes sums, FloatLanes a, FloatLanes b) {
+        return add_floats(sums, multiply_floats(a, b));
+    }
+    static FloatLanes maximum_floats(FloatLanes a, FloatLanes b) {
+        return {_mm256_max_ps(a.low_f32x8, b.low_f32x8), _mm256_max_ps(a.high_f32x8, b.high_f32x8)};
+    }
     static std::uint32_t floats_below(const FloatLanes& lanes, float cut) {
         const __m256 cut_f32x8 = _mm256_set1_ps(cut);
         const int low = _mm256_movemask_ps(_mm256_cmp_ps(lanes.low_f32x8, cut_f32x8, _CMP_LT_OQ));

@@ -117,6 +117,16 @@ struct Avx512Common {
     static constexpr std::size_t kFloatSums = 16;
     static FloatLanes zero_floats() { return _mm512_setzero_ps(); }
     static FloatLanes load_floats(const float* values) { return _mm512_loadu_ps(values); }
+    static FloatLanes load_first_floats(const float* values, std::size_t count) {
+        return _mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << count) - 1u), values);
+    }
+    static FloatLanes multiply_add_floats(FloatLanes sums_f32x16, FloatLanes a_f32x16,
+                                          FloatLanes b_f32x16) {
+        return _mm512_fmadd_ps(a_f32x16, b_f32x16, sums_f32x16);
+    }
+    static FloatLanes maximum_floats(FloatLanes a_f32x16, FloatLanes b_f32x16) {
+        return _mm512_max_ps(a_f32x16, b_f32x16);
+    }
     static std::uint32_t floats_below(FloatLanes lanes_f32x16, float cut) {
         return _mm512_cmp_ps_mask(lanes_f32x16, _mm512_set1_ps(cut), _CMP_LT_OQ);
     }

@@ -9,6 +9,7 @@
 #include "kernels/panels.hpp"
 #include "kernels/rows.hpp"
 #include "kernels/scan.hpp"
+#include "kernels/sift_panels.hpp"
 #include "kernels/stages.hpp"
 
 namespace hiernorm {
@@ -16,7 +17,8 @@ namespace {
 
 template <InstructionSet Isa>
 constexpr Kernels make_kernels(std::string_view name) {
-    return {.name = name,
+    Kernels kernels = {
+            .name = name,
             .score_u8i8 = score_u8i8<Isa>,
             .scan_u8i8 = scan_u8i8<Isa>,
             .scan_shared_u8i8 = scan_shared_u8i8<Isa>,
@@ -38,7 +40,14 @@ constexpr Kernels make_kernels(std::string_view name) {
             .score_panel_f32 = score_panel_f32<Isa>,
             .rank_panel_f32 = rank_panel_f32<Isa>,
             .select_f32 = select_f32<Isa>,
+            .shift_panel_f32 = shift_panel_f32<Isa>,
+            .sift_panel_f32 = sift_panel_f32<Isa>,
             .crc32c = crc32c};
+    if constexpr (SiftsBytes<Isa>) {
+        kernels.code_panel_u8 = code_panel_u8<Isa>;
+        kernels.sift_panel_u8i8 = sift_panel_u8i8<Isa>;
+    }
+    return kernels;
 }
 
 }  // namespace

@@ -93,9 +93,14 @@ concept SumsFloats = requires(typename Isa::FloatLanes lanes, const typename Isa
     { Isa::kFloatSums } -> std::convertible_to<std::size_t>;
     { Isa::zero_floats() } -> std::same_as<typename Isa::FloatLanes>;
     { Isa::load_floats(values) } -> std::same_as<typename Isa::FloatLanes>;
+    // The first 1 to 15 of them, then zeros; nothing behind them is read.
+    { Isa::load_first_floats(values, std::size_t{}) } -> std::same_as<typename Isa::FloatLanes>;
     { Isa::add_floats(lanes, lanes) } -> std::same_as<typename Isa::FloatLanes>;
     { Isa::subtract_floats(lanes, lanes) } -> std::same_as<typename Isa::FloatLanes>;
     { Isa::multiply_floats(lanes, lanes) } -> std::same_as<typename Isa::FloatLanes>;
+    // The first plus the product of the others, fused or not: bits differ between families.
+    { Isa::multiply_add_floats(lanes, lanes, lanes) } -> std::same_as<typename Isa::FloatLanes>;
+    { Isa::maximum_floats(lanes, lanes) } -> std::same_as<typename Isa::FloatLanes>;
     { Isa::fold_floats(sums, folded) } -> std::same_as<void>;
     // A bit per lane below the cut; the maximum of the first and those lanes of the second.
     { Isa::floats_below(lanes, cut) } -> std::same_as<std::uint32_t>;
@@ -109,6 +114,24 @@ concept SumsFloats = requires(typename Isa::FloatLanes lanes, const typename Isa
     // 16 values of 16 rows.
     { Isa::transpose_floats(values, std::size_t{}, folded, std::size_t{}) } -> std::same_as<void>;
 };
+
+// Families that multiply bytes faster than floats (sift_panels.hpp).
+template <class Isa>
+concept SiftsBytes =
+    requires(typename Isa::ProductSums sums, typename Isa::FloatLanes squares,
+             const float* const* four, float step, std::uint8_t* codes, const std::uint8_t* line,
+             const std::int8_t* query, const std::int32_t* offsets, std::int32_t cut) {
+        { Isa::start_products(offsets, cut) } -> std::same_as<typename Isa::ProductSums>;
+        { Isa::load_fours(line) } -> std::same_as<typename Isa::ProductSums>;
+        { Isa::splat_four(query) } -> std::same_as<typename Isa::ProductSums>;
+        // Adds to each sum the products of four unsigned bytes and four signed ones.
+        { Isa::add_products(sums, sums, sums) } -> std::same_as<typename Isa::ProductSums>;
+        { Isa::scores_of(sums) } -> std::same_as<typename Isa::Scores>;
+        // Codes of four values of 16 rows; adds the squares of what they leave.
+        {
+            Isa::code_four(four, step, step, codes, squares)
+        } -> std::same_as<typename Isa::FloatLanes>;
+    };
 
 template <class Isa>
 concept InstructionSet =

@@ -88,6 +88,11 @@ struct PanelRanks {
     std::uint32_t* row_places;
 };
 
+// A row of a panel that reaches the cut of a query (sift_panels.hpp).
+struct SiftedPair {
+    std::uint16_t query, row;
+};
+
 struct Kernels {
     std::string_view name;
 
@@ -200,6 +205,29 @@ struct Kernels {
     // The places of the scores from `least` up; returns their number. Whole blocks are read.
     std::size_t (*select_f32)(const float* scores, std::size_t count, float least,
                               std::uint32_t* places);
+
+    // Replaces the values of a panel by value * scales[row] - centre[dimension] and sums their
+    // squares; returns the largest magnitude.
+    float (*shift_panel_f32)(float* panel, std::size_t dim, const float* scales,
+                             const float* centre, float* squares);
+
+    // Appends the pairs with offsets[row] + row . query >= cuts[query] (room for all) and returns
+    // their number. Whole groups of kFewQueries are read, and their cuts. Float sums round.
+    std::size_t (*sift_panel_f32)(const float* panel, std::size_t dim, const float* offsets,
+                                  const float* queries, std::size_t count, const float* cuts,
+                                  SiftedPair* out);
+
+    // The same in bytes, `groups` of four for a row, exactly; null where floats are as fast. No sum
+    // may overflow.
+    std::size_t (*sift_panel_u8i8)(const std::uint8_t* codes, std::size_t groups,
+                                   const std::int32_t* offsets, const std::int8_t* queries,
+                                   std::size_t count, const std::int32_t* cuts,
+                                   SiftedPair* out) = nullptr;
+
+    // The codes of a panel for it: value / step to the nearest integer, plus 128; and the squared
+    // norms of what they leave. No code may leave its byte.
+    void (*code_panel_u8)(const float* panel, std::size_t dim, float step, std::uint8_t* codes,
+                          float* residuals) = nullptr;
 
     // CRC-32C of `count` bytes, continued from that of the bytes before them (0: there are none).
     std::uint32_t (*crc32c)(std::uint32_t crc, const std::byte* data, std::size_t count);

@@ -75,7 +75,8 @@ void score_panel_f32(const PanelRows& rows, const float* queries, std::size_t co
     }
 }
 
-// 16 rows after 16 columns are transposed in registers.
+// 16 columns of 16 rows are transposed in registers; so are fewer, but not very few.
+constexpr std::size_t kLeastTransposed = 5;
 template <InstructionSet Isa>
 void pack_panel_f32(const float* rows, std::size_t entries, std::size_t dim, float* panel,
                     float* squares) {
@@ -86,6 +87,18 @@ void pack_panel_f32(const float* rows, std::size_t entries, std::size_t dim, flo
         if (rest >= kLanes) {
             for (; j + kLanes <= dim; j += kLanes) {
                 Isa::transpose_floats(from + j, dim, panel + j * kPanelRows + first, kPanelRows);
+            }
+            if (dim - j >= kLeastTransposed) {
+                float values[kLanes * kLanes], columns[kLanes * kLanes];
+                for (std::size_t r = 0; r < kLanes; ++r) {
+                    Isa::store_floats(values + r * kLanes,
+                                      Isa::load_first_floats(from + r * dim + j, dim - j));
+                }
+                Isa::transpose_floats(values, kLanes, columns, kLanes);
+                for (std::size_t i = 0; j < dim; ++j, ++i) {
+                    Isa::store_floats(panel + j * kPanelRows + first,
+                                      Isa::load_floats(columns + i * kLanes));
+                }
             }
         }
         for (; j < dim; ++j) {

@@ -43,33 +43,29 @@ void score_row_block(const float* rows, std::size_t dim, const float* queries,
     static_assert(Rows * Queries <= Isa::kFloatSums);
     Lanes sums[Isa::kFloatSums];
     repeat<Isa::kFloatSums>([&](auto i) { sums[i] = Isa::zero_floats(); });
-    // A single query is bound by memory: rows are read a few at a time, nearly in the order of
-    // their addresses, which the processor then reads ahead.
-    constexpr std::size_t kTogether = Queries == 1 && Rows % 4 == 0 ? 4 : Rows;
-    float rest[kTogether * kLanes];
+    // A single query is bound by memory: rows are read in the order of their addresses, which the
+    // processor then reads ahead.
+    constexpr std::size_t kTogether = Queries == 1 ? 1 : Rows;
     repeat<Rows / kTogether>([&](auto group) {
         constexpr std::size_t kFirst = group * kTogether;
-        for (std::size_t j = 0; j < dim; j += kLanes) {
-            const float* from = rows + kFirst * dim + j;
-            std::size_t from_stride = dim;
-            if (j + kLanes > dim) {
-                std::memset(rest, 0, sizeof rest);
-                for (std::size_t r = 0; r < kTogether; ++r) {
-                    std::memcpy(rest + r * kLanes, from + r * dim, (dim - j) * sizeof(float));
-                }
-                from = rest;
-                from_stride = kLanes;
-            }
+        const auto step = [&](std::size_t j, const auto& load) {
             Lanes query[Queries];
             repeat<Queries>(
                 [&](auto q) { query[q] = Isa::load_floats(queries + q * query_stride + j); });
             repeat<kTogether>([&](auto r) {
-                const Lanes row = Isa::load_floats(from + r * from_stride);
+                const Lanes row = load(rows + (kFirst + r) * dim + j);
                 repeat<Queries>([&](auto q) {
                     constexpr std::size_t kSum = q * Rows + kFirst + r;
                     sums[kSum] = Step::template add<Isa>(sums[kSum], query[q], row);
                 });
             });
+        };
+        std::size_t j = 0;
+        for (; j + kLanes <= dim; j += kLanes) {
+            step(j, [](const float* at) { return Isa::load_floats(at); });
+        }
+        if (j < dim) {
+            step(j, [&](const float* at) { return Isa::load_first_floats(at, dim - j); });
         }
     });
     float folded[Isa::kFloatSums];
@@ -143,6 +139,21 @@ struct PortableFloats {
         FloatLanes lanes;
         std::memcpy(lanes.f32x16, values, sizeof lanes.f32x16);
         return lanes;
+    }
+    static FloatLanes load_first_floats(const float* values, std::size_t count) {
+        FloatLanes lanes = {};
+        std::memcpy(lanes.f32x16, values, count * sizeof(float));
+        return lanes;
+    }
+    static FloatLanes multiply_add_floats(const FloatLanes& sums, const FloatLanes& a,
+                                          const FloatLanes& b) {
+        return add_floats(sums, multiply_floats(a, b));
+    }
+    static FloatLanes maximum_floats(FloatLanes a, const FloatLanes& b) {
+        for (std::size_t l = 0; l < kLanes; ++l) {
+            a.f32x16[l] = b.f32x16[l] > a.f32x16[l] ? b.f32x16[l] : a.f32x16[l];
+        }
+        return a;
     }
     static std::uint32_t floats_below(const FloatLanes& lanes, float cut) {
         std::uint32_t mask = 0;

@@ -9,6 +9,7 @@
 #include "encode/exact_query.hpp"
 #include "float_environment.hpp"
 #include "interrupt.hpp"
+#include "kernels/pack_queries.hpp"
 #include "per_thread.hpp"
 #include "search/results.hpp"
 #include "search/threads.hpp"
@@ -200,14 +201,7 @@ class Matcher {
     // Queries of a tile in the groups of score_panel_f32.
     std::vector<float> packed(std::size_t first, std::size_t count) const {
         std::vector<float> queries(round_up(count, kFewQueries) * dim_);
-        for (std::size_t q = 0; q < count; ++q) {
-            const std::size_t whole = count / kPanelQueries * kPanelQueries;
-            const std::size_t size = q < whole ? kPanelQueries : kFewQueries;
-            const std::size_t start = q < whole ? q / size * size : whole + (q - whole) / size * size;
-            const float* row = a_.rows + (first + q) * dim_;
-            float* out = queries.data() + start * dim_ + (q - start);
-            for (std::size_t j = 0; j < dim_; ++j) out[j * size] = row[j];
-        }
+        pack_panel_queries(a_.rows + first * dim_, count, dim_, 1, queries.data());
         return queries;
     }
 

@@ -72,6 +72,7 @@ class CascadeQuery {
 
     std::size_t seed_or_scan(const Tile& tile, Candidate* out) {
         if (query_.missing() != 0) return seeding_.seed_from_tile(query_, tile, out);
+        if (query_.soft()) return scan_.scan_soft(query_, cells_, seeding_, tile, out);
         return scan_.scan(query_, cells_, tile, out);
     }
 

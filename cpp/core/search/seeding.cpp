@@ -144,6 +144,13 @@ bool Seeding::is_seed(std::uint32_t position) const {
     return std::binary_search(seeds_.begin(), seeds_.end(), position);
 }
 
+void Seeding::hide_seeds(std::int32_t* scores, std::uint32_t position, std::size_t entries) const {
+    auto seed = std::lower_bound(seeds_.begin(), seeds_.end(), position);
+    for (; seed != seeds_.end() && *seed - position < entries; ++seed) {
+        scores[*seed - position] = kNoScore;
+    }
+}
+
 std::size_t Seeding::seed_from_tile(PreparedQuery& query, const Tile& tile, Candidate* out) {
     const Kernels& kernels = query.kernels();
     const Mask& mask = query.mask();

@@ -1,6 +1,7 @@
 // The step "seed": entries that are settled first, so that there is a threshold.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -34,6 +35,13 @@ class Seeding {
 
     // Whether an entry of a cell is settled already; the scan finds it again.
     bool is_seed(std::uint32_t position) const;
+
+    // Whether one of the entries from `position` on is; marks their scores with kNoScore.
+    bool has_seeds(std::uint32_t position, std::size_t entries) const {
+        const auto seed = std::lower_bound(seeds_.begin(), seeds_.end(), position);
+        return seed != seeds_.end() && *seed - position < entries;
+    }
+    void hide_seeds(std::int32_t* scores, std::uint32_t position, std::size_t entries) const;
 
    private:
     void fill_pool(const PreparedQuery& query, std::span<const std::uint32_t> blocks,

@@ -1,6 +1,8 @@
 // Scans all blocks of a tile, or a list of them.
 #include "search/tile_scan.hpp"
 
+#include <algorithm>
+
 namespace hiernorm {
 namespace {
 
@@ -46,6 +48,40 @@ std::size_t TileScan::scan_all(PreparedQuery& query, const Tile& tile, Candidate
     return count;
 }
 
+std::size_t TileScan::scan_soft(PreparedQuery& query, CellSkipper& cells, const Seeding& seeding,
+                                const Tile& tile, Candidate* out) {
+    if (blocks_ == Blocks::kAll && !seeding.has_seeds(tile.position, tile.entries)) {
+        return scan_all(query, tile, out);
+    }
+    const std::size_t slots = query.encoding().slots(), end = tile.first + tile.entries;
+    query.workspace().scores.grow_geometrically(round_up(tile.entries, kBlockEntries));
+    std::int32_t* const scores = query.workspace().scores.data();
+    std::size_t found = 0;
+    const auto scan_entries = [&](std::size_t first, std::size_t entries) {
+        const auto position = tile.position + static_cast<std::uint32_t>(first - tile.first);
+        if (query.mask().count(position, entries) == 0) return;
+        const std::uint8_t* codes = tile.chunk.major_codes.data() + first * slots;
+        query.store().require_major_codes(codes, entries);
+        query.kernels().score_u8i8(codes, entries, query.codes().scan(), scores);
+        query.stats().scanned += entries;
+        query.mask().hide(scores, position, entries, kNoScore);
+        seeding.hide_seeds(scores, position, entries);
+        std::int32_t skipped = kNoScore;
+        found += query.kernels().sift_i32(scores, entries, query.cut(tile.norms), position,
+                                          out + found, &skipped);
+        query.skip_scores(skipped, tile.norms);
+    };
+    if (blocks_ != Blocks::kListed) {
+        scan_entries(tile.first, tile.entries);
+        return found;
+    }
+    for (const std::size_t block : cells.blocks_before(end)) {
+        const std::size_t first = block * kBlockEntries;
+        scan_entries(first, std::min(kBlockEntries, end - first));
+    }
+    return found;
+}
+
 void scan_together(std::span<PreparedQuery* const> queries, const Tile& tile,
                    std::span<Candidate* const> outs, std::span<std::size_t> counts) {
     ScanQuery codes[kSharedQueries];
@@ -73,9 +109,7 @@ std::size_t TileScan::scan_allowed(PreparedQuery& query, const Tile& tile, Candi
     const std::size_t blocks = query.mask().blocks(tile.position, tile.entries,
                                                    tile.first / kBlockEntries, allowed.data());
     if (blocks == 0) return 0;
-    if (query.soft() || blocks * kBlockEntries >= tile.entries / 2) {
-        return scan_all(query, tile, out);
-    }
+    if (blocks * kBlockEntries >= tile.entries / 2) return scan_all(query, tile, out);
     return scan_blocks(query, tile, {allowed.data(), blocks}, blocks, out);
 }
 

@@ -7,6 +7,7 @@
 
 #include "search/cell_skipper.hpp"
 #include "search/prepared_query.hpp"
+#include "search/seeding.hpp"
 
 namespace hiernorm {
 
@@ -23,6 +24,10 @@ class TileScan {
     // Writes the candidates of the tile to `out` (room for all and one block more), asks for their
     // minor codes and returns their number. Tiles come in order.
     std::size_t scan(PreparedQuery& query, CellSkipper& cells, const Tile& tile, Candidate* out);
+
+    // The same in soft mode, which must know the largest score that it skips. Seeds are not skipped.
+    std::size_t scan_soft(PreparedQuery& query, CellSkipper& cells, const Seeding& seeding,
+                          const Tile& tile, Candidate* out);
 
     // Whether all blocks are read, and nothing but the candidates is asked for: then several
     // queries read a tile together.

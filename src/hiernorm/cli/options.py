@@ -127,11 +127,16 @@ MODEL = click.option(
     "--model", default="hn16", show_default=True, help="Name of a shipped model, or an .onnx file."
 )
 KEYPOINTS = click.option(
-    "--keypoints", default=2000, show_default=True, help="Maximum keypoints per photo."
+    "--keypoints",
+    default=2000,
+    show_default=True,
+    type=click.IntRange(min=1),
+    help="Maximum keypoints per photo.",
 )
 LONGEST_SIDE = click.option(
     "--longest-side",
     default=1600,
     show_default=True,
-    help="Reduce larger photos to this.",
+    type=click.IntRange(min=1),
+    help="Maximum pixels of the longer side. Larger photos are reduced.",
 )

@@ -21,6 +21,7 @@ from hiernorm.reference.canonical import (
     certified_search,
     exhaustive_range,
     exhaustive_search,
+    flat_work,
     rank,
 )
 from hiernorm.reference.cascade import Answer, cascade_search
@@ -42,6 +43,7 @@ __all__ = [
     "certified_search",
     "exhaustive_range",
     "exhaustive_search",
+    "flat_work",
     "match_bytes",
     "rank",
 ]

@@ -141,6 +141,23 @@ def exhaustive_search(
     return ids[best], scores[best]
 
 
+def flat_work(scores: Float64Array, k: int) -> int:
+    """What a certificate of the flat scan counts as settled.
+
+    These are the entries whose canonical score reaches the k-th best: the k hits, and entries that
+    tie with the last of them. All others are ruled out by scores that rounding may have changed, of
+    which nothing is counted. The count is therefore the same for every batch and instruction set.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> flat_work(np.array([3.0, 1.0, 2.0, 2.0]), k=2)
+    3
+    """
+    threshold = -np.inf if k > len(scores) else np.sort(scores)[::-1][k - 1]
+    return int(np.count_nonzero(scores >= threshold))
+
+
 def exhaustive_range(
     q: Float32Array, x: Float32Array, ids: Int64Array, threshold: float, metric: str = "ip"
 ) -> tuple[Int64Array, Float64Array]:
