@@ -138,6 +138,15 @@ class Findings:
         found = self.get(f"quality/{self.tests[scene]}-{name}")
         return None if found is None else Quality(found["fpr95"], found["low"], found["high"])
 
+    def left_without_match(self, what: str | Point, scene: int) -> float | None:
+        """Share of a test scene that Phase 2 evaluates for patches without a match there."""
+        name = what if isinstance(what, str) else slug(what)
+        found = self.get(f"quality/{self.tests[scene]}-{name}")
+        if found is None or found["phase2"] is None:
+            return None
+        share: float = found["phase2"]["without_match"]
+        return share
+
     def qualities(self, scene: int, major: int) -> list[tuple[float, Quality]]:
         """Alpha and FPR@95 of one K, alpha ascending; only what is finished."""
         rows = ((p[1], self.quality(p, scene)) for p in ALL_POINTS if p[0] == major)

@@ -46,9 +46,12 @@ def render_points(report: Path) -> Rows:
 
 @table("reproduction-recipes", "reproduce/results/recipes/tuned/REPORT.md")
 def render_recipes(report: Path) -> Rows:
-    """FPR@95 of all points by how they were made from which baseline, on both scenes."""
-    made = [Findings(report.parent.parent / name) for name in ("turned", "tuned", "liberty")]
-    head = ["K", "alpha", "paper", "times its baseline", "turned", "times", "fine-tuned", "times"]
+    """FPR@95 and Phase 2 of all points by how they were made from which baseline, on both scenes."""
+    ways = {"turned": "turned", "tuned": "fine-tuned", "liberty": "fine-tuned from HardTFeat"}
+    made = {word: Findings(report.parent.parent / name) for name, word in ways.items()}
+    head = ["K", "alpha", "paper", "times its baseline"]
+    for word in made:
+        head += [word, "times", "Phase 2"]
     rows = []
     whats: list[str | Point] = ["plain", *ALL_POINTS]
     for what in whats:
@@ -57,10 +60,17 @@ def render_recipes(report: Path) -> Rows:
         plain = [paper_fpr95("plain", scene) for scene in SCENES]
         cells.append(_pair([f"{rate:.3f}" for rate in theirs]))
         cells.append(_pair([f"{t / p:.1f}" for t, p in zip(theirs, plain, strict=True)]))
-        for findings in made:
+        for findings in made.values():
             cells += [_qualities(findings, what, 4), _multiples(findings, what)]
+            cells.append(_shares(findings, what))
         rows.append(cells)
-    return Rows([*head, "fine-tuned from HardTFeat", "times"], rows)
+    return Rows(head, rows)
+
+
+def _shares(findings: Findings, what: str | Point) -> str:
+    """What Phase 2 evaluates for patches without a match; nothing for the baseline."""
+    found = [findings.left_without_match(what, scene) for scene in SCENES]
+    return _pair([f"{share:.2%}" for share in found if share is not None])
 
 
 def _multiples(findings: Findings, what: str | Point) -> str:
