@@ -46,7 +46,7 @@ def render_points(report: Path) -> Rows:
 
 @table("reproduction-recipes", "reproduce/results/recipes/tuned/REPORT.md")
 def render_recipes(report: Path) -> Rows:
-    """FPR@95 and Phase 2 of all points by how they were made from which baseline, on both scenes."""
+    """FPR@95 and Phase 2 of all points, by recipe and baseline, on both scenes."""
     ways = {"turned": "turned", "tuned": "fine-tuned", "liberty": "fine-tuned from HardTFeat"}
     made = {word: Findings(report.parent.parent / name) for name, word in ways.items()}
     head = ["K", "alpha", "paper", "times its baseline"]
