@@ -103,7 +103,8 @@ PLAN: tuple[Step, ...] = (
     Step(
         "speed",
         "speed",
-        "--only K16-a1/8 --only K8-a1/32-n500000 --only plain --only build- --graphs {work}/graphs",
+        "--only K16-a1/8 --only K8-a1/32-n500000 --only plain --only build- --only tutorial "
+        "--graphs {work}/graphs",
         ("bench.json", "bench.png"),
         minutes=35,
     ),

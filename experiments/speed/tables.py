@@ -113,3 +113,20 @@ def render_kernels(file: Path) -> Rows:
             for slots, entries in sizes
         ],
     )
+
+
+@table("speed-tutorial", "speed/results/tutorial/bench.json")
+def render_tutorial(file: Path) -> Rows:
+    """Cases tutorial-...: microseconds per query, single and batch, and seconds to build."""
+    report = Report.from_result(read_record(file).result)
+    times = {(row.method, row.manner): row.seconds * 1e6 for row in report.measurements}
+    built = {row.method: row.seconds for row in report.builds}
+    rows = [
+        [
+            method.removesuffix(" cascade"),
+            *(f"{times[method, manner]:,.0f} us" for manner in ("single", "batch")),
+            f"{seconds:.3f} s",
+        ]
+        for method, seconds in built.items()
+    ]
+    return Rows(["", "single query", "query of a batch of 10,000", "build"], rows)
