@@ -167,7 +167,9 @@ class Record:
         """What is run for a step."""
         small = step.smoke if self.options.smoke else ""
         arguments = self.folders.fill(f"{step.arguments} {small}")
-        out = [] if step.prepares else ["--out", str(self.folders.results(step))]
+        out = []
+        if not step.prepares:
+            out = ["--out", str(self.folders.results(step) / Path(step.results[0]).parent)]
         return [sys.executable, "-m", f"experiments.{step.module}", *arguments, *out]
 
     def install(self) -> None:

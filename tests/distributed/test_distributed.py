@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import importlib
 import json
-import os
-import time
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -18,22 +16,13 @@ from database_support import ALPHA, MAJOR, QUERIES, D, right_hits, vectors
 from hiernorm.cli.app import app
 from hiernorm.distributed import ShardedDatabase, build, shard_of
 from hiernorm.distributed.answers import merge_best
-from hiernorm.distributed.errors import ShardsMissingError
 from hiernorm.distributed.fan_out import plan_waves
-from hiernorm.distributed.location import Location, copy_shard
 from hiernorm.distributed.manifest import shard_name
 from hiernorm.distributed.placement import split_by_shard
 from hiernorm.storage.errors import DamagedError, FormatVersionError, LockedError, NotADatabaseError
 from hiernorm.storage.lock import WriterLock
-from hiernorm.storage.tensors import TensorWriter
-from sharded_support import assert_equals_index, create_sharded, in_process
+from sharded_support import assert_equals_index, create_sharded
 from support import assert_same_hits, expected_hits, raises_text
-
-
-@pytest.fixture
-def no_ray():
-    with in_process():
-        yield
 
 
 def test_placement_is_fixed_for_ever():
@@ -159,216 +148,6 @@ def test_a_place_is_a_path_or_a_uri(no_ray, tmp_path, make):
     db = create_sharded(make(tmp_path / "db"), 2)
     db.add(vectors(1, 30))
     assert len(ShardedDatabase.open(tmp_path / "db")) == 30
-
-
-class ArrowLocation(Location):
-    """A folder read through pyarrow, as a bucket would be."""
-
-    def __init__(self, folder: Path) -> None:
-        arrow = pytest.importorskip("pyarrow.fs")
-        super().__init__(folder)
-        self._remote = arrow.LocalFileSystem()
-
-
-def test_what_is_not_a_folder_is_copied_and_searched_but_not_changed(no_ray, tmp_path):
-    rows = vectors(1, 300)
-    db = create_sharded(tmp_path / "db", 2)
-    db.add(rows)
-    place = ArrowLocation(tmp_path / "db")
-    assert place.read_manifest() == db._reader.manifest
-    pin = db._reader.manifest.pins[0]
-    folder = copy_shard(place, shard_name(0), pin.sha256, tmp_path / "copies")
-    inside = np.flatnonzero(shard_of(np.arange(300), 2) == 0)
-    copied = hiernorm.Database.open(folder)
-    model = dict(zip(inside.tolist(), rows[inside], strict=True))
-    assert_same_hits(copied.search(QUERIES, 5), right_hits(model, 5))
-    assert copied.check().ok
-    db.upsert(rows[:1], [0])
-    for shard in range(2):
-        sha256 = db._reader.manifest.pins[shard].sha256
-        copy_shard(place, shard_name(shard), sha256, tmp_path / "copies")
-    assert hiernorm.Database.open(folder).ids.tolist() == inside.tolist()
-    with pytest.raises(hiernorm.DatabaseError, match="can be searched, not changed"):
-        place.folder  # noqa: B018
-
-
-@pytest.mark.parametrize("damage", ["zeros", "row", "missing"])
-def test_a_damaged_copy_of_a_shard_is_copied_again(no_ray, tmp_path, damage):
-    rows = vectors(1, 300)
-    create_sharded(tmp_path / "db", 2).add(rows)
-    model = dict(enumerate(rows))
-    with ShardedDatabase.open(tmp_path / "db", local=tmp_path / "copies") as db:
-        assert_same_hits(db.search(QUERIES, 5), right_hits(model, 5))
-    for file in (tmp_path / "copies").glob("*/segment-*"):
-        data = bytearray(file.read_bytes())
-        if damage == "zeros":
-            data[:] = bytes(len(data))
-        begin = len(data) - 4000
-        data[begin : begin + 3000] = bytes(3000)
-        file.unlink()
-        if damage != "missing":
-            file.write_bytes(data)
-    with ShardedDatabase.open(tmp_path / "db", local=tmp_path / "copies") as db:
-        assert_equals_index(db, model)
-        assert db.search(QUERIES, 5).certificate.checked == "touched"
-        assert db.check().ok
-
-
-def test_a_copy_of_a_damaged_shard_is_refused(no_ray, tmp_path):
-    create_sharded(tmp_path / "db", 1).add(vectors(1, 30))
-    file = next((tmp_path / "db").glob("*/segment-*"))
-    data = bytearray(file.read_bytes())
-    data[-200] ^= 1
-    file.write_bytes(data)
-    with (
-        ShardedDatabase.open(tmp_path / "db", local=tmp_path / "copies") as db,
-        pytest.raises(DamagedError, match="is not what was written: restore it from a copy"),
-    ):
-        db.search(QUERIES, 1)
-    assert list((tmp_path / "copies").glob("*/segment-*")) == []
-
-
-def test_a_copy_without_checksums_is_read_before_it_is_served(no_ray, tmp_path, monkeypatch):
-    # As a database of an earlier version: nothing is compared while it is searched.
-    write = TensorWriter.__init__
-    monkeypatch.setattr(
-        TensorWriter, "__init__", lambda self, *given, checksums=False: write(self, *given)
-    )
-    rows = vectors(1, 300)
-    create_sharded(tmp_path / "db", 1).add(rows)
-    model = dict(enumerate(rows))
-    with ShardedDatabase.open(tmp_path / "db", local=tmp_path / "copies") as db:
-        assert db.search(QUERIES, 5).certificate.checked == "none"
-    for file in (tmp_path / "copies").glob("*/segment-*"):
-        data = bytearray(file.read_bytes())
-        data[-4000:] = bytes(4000)
-        file.write_bytes(data)
-    with ShardedDatabase.open(tmp_path / "db", local=tmp_path / "copies") as db:
-        assert_equals_index(db, model)
-
-
-@pytest.mark.skipif(os.name == "nt", reason="devices of POSIX systems")
-@pytest.mark.timeout(20)
-@pytest.mark.parametrize("instead", ["device", "fifo", "longer"])
-def test_a_copy_ends_where_its_original_should(no_ray, tmp_path, instead):
-    create_sharded(tmp_path / "db", 1).add(vectors(1, 30))
-    file = next((tmp_path / "db").glob("*/segment-*"))
-    data = file.read_bytes()
-    file.unlink()
-    if instead == "device":
-        file.symlink_to("/dev/zero")
-    elif instead == "fifo":
-        os.mkfifo(file)
-    else:
-        file.write_bytes(bytes(8) + data)
-    with (
-        ShardedDatabase.open(tmp_path / "db", local=tmp_path / "copies") as db,
-        pytest.raises((DamagedError, OSError), match=r"not what was written|Not a regular file"),
-    ):
-        db.search(QUERIES, 1)
-    assert list((tmp_path / "copies").glob("*/segment-*")) == []
-
-
-def test_a_check_of_copies_reads_the_originals_too(no_ray, tmp_path):
-    create_sharded(tmp_path / "db", 1).add(vectors(1, 300))
-    with ShardedDatabase.open(tmp_path / "db", local=tmp_path / "copies") as db:
-        assert db.check().ok
-        file = next((tmp_path / "db").glob("*/segment-*"))
-        data = bytearray(file.read_bytes())
-        data[-200] ^= 1
-        file.write_bytes(data)
-        found = db.check().differences
-    assert len(found) == 1
-    assert str(file) in found[0]
-
-
-def test_a_change_has_one_deadline_for_all_of_its_steps(no_ray, tmp_path):
-    deadlines = []
-
-    def record(method, arguments, until):
-        deadlines.append((method, until))
-        return call(method, arguments, until)
-
-    with create_sharded(tmp_path / "db", 2, change_deadline=6.0) as db:
-        call, db._actor_pool.call = db._actor_pool.call, record
-        db.add(vectors(1, 30), range(30))
-        db.delete([3])
-    assert [method for method, _ in deadlines] == ["holds", "prepare", "resolve"] * 2
-    for step in (deadlines[:3], deadlines[3:]):
-        assert len({until for _, until in step}) == 1
-
-
-def test_keys_are_looked_up_within_the_deadline_of_their_change(no_ray, tmp_path):
-    pytest.importorskip("pyarrow", reason="needs hiernorm[payload]")
-    with create_sharded(
-        tmp_path / "db", 2, string_keys=True, deadline=1000.0, change_deadline=6.0
-    ) as db:
-        db.add(vectors(1, 30), [f"key {i}" for i in range(30)])
-        waits = _record_waits(db)
-        db.delete(["key 3", "key 4"])
-    assert "ids_of" in waits
-    assert max(max(times) for times in waits.values()) <= 6.0
-
-
-def test_all_pieces_of_a_source_have_one_deadline(no_ray, tmp_path):
-    def pieces():
-        for first in range(0, 40, 10):
-            yield np.arange(first, first + 10), vectors(first, 10)
-
-    with create_sharded(tmp_path / "db", 2, change_deadline=1.0) as db:
-        waits = _record_waits(db, pause=0.05)
-        db.add(pieces())
-    # Each look-up took 50 ms, which the steps after it have no longer.
-    assert len(waits["holds"]) == 4
-    for number, left in enumerate([*waits["holds"], *waits["prepare"]]):
-        assert left <= 1.0 - 0.05 * number
-
-
-def test_a_membership_test_has_the_deadline_of_queries(no_ray, tmp_path):
-    with create_sharded(tmp_path / "db", 2, deadline=6.0, change_deadline=1000.0) as db:
-        db.add(vectors(1, 30))
-        waits = _record_waits(db)
-        assert 3 in db
-        assert 30 not in db
-    assert max(waits["holds"]) <= 6.0
-
-
-def _record_waits(db, pause=0.0):
-    """Of every call to shards from now on, the seconds until its deadline, by method."""
-    waits = {}
-    call = db._actor_pool.call
-
-    def record(method, arguments, until):
-        waits.setdefault(method, []).append(until - time.monotonic())
-        time.sleep(pause)
-        return call(method, arguments, until)
-
-    db._actor_pool.call = record
-    return waits
-
-
-def test_a_change_past_its_deadline_does_not_wait_for_the_shards_again(no_ray, tmp_path):
-    with create_sharded(tmp_path / "db", 2, change_deadline=0.01) as db:
-        waited = []
-        call = db._actor_pool.call
-
-        def late(method, arguments, until):
-            if method == "prepare":
-                time.sleep(max(0.0, until - time.monotonic()))
-                db._actor_pool.silent = {0}
-            waited.append((method, until - time.monotonic()))
-            return call(method, arguments, until)
-
-        db._actor_pool.call = late
-        with pytest.raises(ShardsMissingError):
-            db.add(vectors(1, 30))
-        assert waited[-1][0] == "resolve"
-        assert waited[-1][1] <= 0.0
-        db._actor_pool.silent = set()
-        db._actor_pool.call = call
-        db._writer._deadline = 60.0
-        db.add(vectors(1, 30))
-        assert len(db) == 30
 
 
 def test_refresh_of_shards_does_not_undo_the_change_of_another_thread(no_ray, tmp_path):

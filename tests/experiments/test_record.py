@@ -57,7 +57,6 @@ def test_every_table_of_a_page_has_a_step_of_the_record():
         "models/results/two-layers/scenes.json",
         "reproduce/results/recipes/tuned/REPORT.md",
         "record/results/record.json",
-        "speed/results/tutorial/bench.json",
     }
     assert sources - made - dated == set()
 
