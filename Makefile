@@ -16,6 +16,9 @@ STAMPS := $(VENV)/stamps
 WHEEL_BUILD = build/$(shell basename $(VENV)/wheel/*.whl .whl | cut -d- -f3-)
 CORE_TESTS := tests/engine tests/searchable tests/storage
 
+# A process per core; the tests of a file stay together, since they share what is slow to make.
+PARALLEL := --numprocesses logical --maxprocesses 8 --dist loadfile
+
 # Whatever the built package depends on. Directories too, so that a deleted file is noticed.
 SOURCES := pyproject.toml CMakeLists.txt \
     $(shell find src cpp -name __pycache__ -prune -o \( -type f -o -type d \) \
@@ -37,10 +40,10 @@ demo: $(STAMPS)/package $(STAMPS)/extra-demo ## From photos to exact neighbours,
 	@$(BIN)/hiernorm demo $(ARGS)
 
 test: $(STAMPS)/package $(STAMPS)/core-tests $(STAMPS)/extra-test ## Run the tests
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest $(PARALLEL) $(ARGS)
 
 test-core: $(STAMPS)/package $(STAMPS)/core-tests $(STAMPS)/extra-test-core ## Run the tests of core and database
-	@$(BIN)/python -m pytest $(CORE_TESTS) $(ARGS)
+	@$(BIN)/python -m pytest $(PARALLEL) $(CORE_TESTS) $(ARGS)
 
 test-cpp: $(STAMPS)/package ## Run the C++ tests of the core
 	@rm -f $(STAMPS)/core-tests
