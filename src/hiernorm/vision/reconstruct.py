@@ -103,7 +103,9 @@ def reconstruct_photos(
     folder, settings = Path(out), settings or FeatureSettings(limit=4096)
     report = progress or (lambda step, done, total: None)
     names = [path.relative_to(photos).as_posix() for path in list_photos(Path(photos))]
-    _check_names(Path(photos), names)
+    if len(names) < 2:
+        raise ValueError(f"a reconstruction needs two photos or more, {photos} has {names[0]} only")
+    _check_names(names)
     folder.mkdir(parents=True, exist_ok=True)
     _check_settings(folder / "settings.json", settings)
     database = folder / "database.db"
@@ -151,10 +153,8 @@ def reconstruct_photos(
     )
 
 
-def _check_names(photos: Path, names: list[str]) -> None:
-    """Raise unless there are two photos, with names that COLMAP can store."""
-    if len(names) < 2:
-        raise ValueError(f"{photos} has {len(names)} photo, a reconstruction needs at least 2")
+def _check_names(names: list[str]) -> None:
+    """Raise unless COLMAP can store the names."""
     for name in names:
         if not is_utf8(name):
             shown = name.encode("utf-8", "backslashreplace").decode()
@@ -163,23 +163,18 @@ def _check_names(photos: Path, names: list[str]) -> None:
 
 def _check_settings(file: Path, settings: FeatureSettings) -> None:
     """Raise if the features in the folder were extracted in another way; else note the way."""
-    asked = asdict(settings)
-    if file.exists():
-        try:
-            before = dict(json.loads(read_regular(file, SETTINGS_BYTES)))
-        except (ValueError, TypeError):
-            raise ValueError(f"{file} is damaged: choose another folder") from None
-        changed = [name for name, value in asked.items() if before.get(name) != value]
-        if changed:
-            was, now = (
-                ", ".join(f"{name} {values.get(name)}" for name in changed)
-                for values in (before, asked)
-            )
-            raise ValueError(
-                f"{file.parent} has features with {was}, asked for is {now}: choose another folder"
-            )
-    else:
-        write_atomically(file, json.dumps(asked).encode())
+    if not file.exists():
+        write_atomically(file, json.dumps(asdict(settings)).encode())
+        return
+    try:
+        before = FeatureSettings(**json.loads(read_regular(file, SETTINGS_BYTES)))
+    except (ValueError, TypeError):
+        raise ValueError(f"{file} is damaged: choose another folder") from None
+    if before != settings:
+        was, now = before.differences(settings)
+        raise ValueError(
+            f"{file.parent} has features with {was}, asked for is {now}: choose another folder"
+        )
 
 
 def _describe(
