@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import stat
 from pathlib import Path
+
+KINDS = {
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a FIFO",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFSOCK: "a socket",
+}
 
 
 class NotRegularError(OSError):
@@ -21,13 +28,15 @@ def open_regular(path: Path) -> int:
     for name in ("O_BINARY", "O_CLOEXEC", "O_NONBLOCK"):
         flags |= getattr(os, name, 0)
     descriptor = os.open(path, flags)
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+    mode = os.fstat(descriptor).st_mode
+    if not stat.S_ISREG(mode):
         os.close(descriptor)
-        raise NotRegularError(errno.EINVAL, "Not a regular file", str(path))
+        kind = KINDS.get(stat.S_IFMT(mode), "something else")
+        raise NotRegularError(f"{path} is {kind}, expected a regular file")
     return descriptor
 
 
-def read_regular(path: Path, most: int | None = None) -> bytes:
+def read_regular(path: Path, most: int) -> bytes:
     """The contents of a regular file, or its first ``most`` bytes."""
     with os.fdopen(open_regular(path), "rb") as file:
-        return file.read() if most is None else file.read(most)
+        return file.read(most)

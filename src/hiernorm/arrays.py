@@ -86,6 +86,10 @@ def as_ids(ids: npt.ArrayLike, count: int | None = None) -> Int64Array:
         array = array.astype(np.int64)
     if array.dtype.kind not in "iu":
         first = array.flat[0]
+        if array.dtype == np.object_:  # NumPy holds integers beyond 64 bits as objects
+            large = [x for x in array.flat if isinstance(x, int) and not is_id(x)]
+            if large:
+                raise ValueError(f"ids must fit int64, got {large[0]}")
         hint = ": see string_keys=True" if isinstance(first, (str, bytes)) else ""
         what = type(first).__name__ if array.dtype == np.object_ else f"dtype {array.dtype}"
         raise TypeError(f"ids must be integers (int64 is used), got {what}{hint}")
@@ -131,6 +135,18 @@ def next_id_after(next_id: int, ids: Int64Array) -> int:
     return max(next_id, min(int(ids.max(initial=-1)) + 1, MAX_ID))
 
 
+def as_number(name: str, value: float) -> float:
+    """``value`` as a float; TypeError unless it is one number. One too large is infinite."""
+    try:
+        if isinstance(value, (str, bytes)):
+            raise TypeError
+        return float(value)
+    except OverflowError:
+        return math.inf
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must be a number, got {type(value).__name__}") from None
+
+
 def as_share(name: str, value: float | str) -> float:
     """``value`` as a number; a text may be a fraction.
 
@@ -140,7 +156,7 @@ def as_share(name: str, value: float | str) -> float:
     (0.125, 0.125)
     """
     if not isinstance(value, str):
-        return value
+        return as_number(name, value)
     try:
         return float(Fraction(value))
     except (ValueError, ZeroDivisionError):
@@ -168,14 +184,7 @@ def as_count(name: str, value: int, least: int = 1, most: int = MAX_COUNT) -> in
 
 def as_threshold(value: float) -> float:
     """The threshold of a range search as a finite float."""
-    if isinstance(value, (str, bytes)):
-        raise TypeError(f"threshold must be a number, got {type(value).__name__}")
-    try:
-        threshold = float(value)
-    except OverflowError:
-        threshold = math.inf
-    except (TypeError, ValueError):
-        raise TypeError(f"threshold must be a number, got {type(value).__name__}") from None
+    threshold = as_number("threshold", value)
     if not math.isfinite(threshold):
         raise ValueError(f"threshold must be finite, got {value}")
     return threshold

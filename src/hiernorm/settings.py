@@ -9,7 +9,7 @@ import numpy as np
 
 from hiernorm import _core
 from hiernorm._deprecation import renamed_names
-from hiernorm.arrays import as_count
+from hiernorm.arrays import as_count, as_number
 from hiernorm.normalize import check_split
 
 Metric: TypeAlias = Literal["ip", "cosine", "l2"]
@@ -93,9 +93,10 @@ class IndexSettings:
             raise ValueError("beta needs an index with alpha: soft mode is for HN vectors")
         if self.metric == "l2":
             raise ValueError("beta is a share of inner products: soft mode is not for metric l2")
+        beta = as_number("beta", beta)
         if not 0 <= beta <= self.alpha:
             raise ValueError(f"beta must be from 0 to alpha = {self.alpha}, got {beta}")
-        return EXACT if beta == self.alpha else float(beta)
+        return EXACT if beta == self.alpha else beta
 
     def digested(self) -> str:
         """The parameters that an answer depends on, as text for the digest."""

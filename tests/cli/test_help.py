@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -51,6 +52,65 @@ def test_options_are_told_in_sentences_and_their_values_have_names(name: str) ->
         assert not isinstance(parameter.type, click.types.FuncParamType)
         if isinstance(parameter, click.Option):
             assert re.fullmatch(r"[A-Z\d-].*\.", parameter.help or "", re.DOTALL), parameter.name
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_values_are_called_by_words_and_ranges_are_told_in_words(name: str) -> None:
+    options = help_of(name).partition("Options:")[2]
+    assert not re.search(r"INTEGER|FLOAT|TEXT|DIRECTORY|RANGE", options)
+    assert not re.search(r"\bx *[<>]|[<>]=? *x\b", options)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_default_is_told_once_and_always_in_the_same_way(name: str) -> None:
+    for parameter in COMMANDS[name].params:
+        if isinstance(parameter, click.Option):
+            assert "[" not in parameter.help, parameter.name
+            context = click.Context(COMMANDS[name])
+            _, told = parameter.get_help_record(context)
+            assert told.count("default: ") <= 1
+            if isinstance(parameter.get_default(context), (int, float, str, Path)):
+                assert parameter.is_flag or "default: " in told, parameter.name
+
+
+SAME_EVERYWHERE = {"out": "-o", "seed": None, "threads": None, "model": None, "k": "-k"}
+"""Options that several commands have, and the short name of each."""
+
+
+def test_an_option_has_the_same_names_in_all_commands() -> None:
+    for name, command in COMMANDS.items():
+        for option in command.params:
+            for long, short in SAME_EVERYWHERE.items():
+                if isinstance(option, click.Option) and f"--{long}" in option.opts:
+                    assert option.opts[0] == (short or f"--{long}"), (name, option.opts)
+    threads = {
+        option.help
+        for command in COMMANDS.values()
+        for option in command.params
+        if "--threads" in option.opts
+    }
+    assert threads == {"Number of threads."}
+
+
+@pytest.mark.parametrize("name", sorted(set(COMMANDS) - {"completion"}))
+def test_help_ends_with_examples_that_the_command_accepts(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("hiernorm.cli.options.PhotoTour.open", lambda path: None)
+    lines = re.findall(r"^  hiernorm (.+)$", COMMANDS[name].epilog, re.MULTILINE)
+    assert lines
+    for line in lines:
+        assert f"{line} ".startswith(f"{name} ")
+        words = shlex.split(line)[len(name.split()) :]
+        for word in words:  # the files and folders that the example names
+            path = Path(word)
+            if path.suffix in (".hn", "") and not word.startswith("-"):
+                path.mkdir(exist_ok=True)
+            elif "." in word:
+                path.parent.mkdir(exist_ok=True)
+                path.touch()
+        COMMANDS[name].make_context(name, words).close()
 
 
 def test_all_commands_but_two_print_json() -> None:

@@ -183,6 +183,7 @@ BAD_CALLS: list[tuple[str, Callable[[hiernorm.Index], Any], type[Exception], str
         TypeError,
         "ids must be integers (int64 is used), got dtype bool",
     ),
+    ("large-ids", _adding([100, 2**70]), ValueError, f"ids must fit int64, got {2**70}"),
     ("2-d-ids", _adding([[100], [101]]), ValueError, "ids must have shape (n,), got (2, 1)"),
     ("ids-of-nothing", _adding([100], rows=0), ValueError, "0 vectors need 0 ids, got 1"),
     (
@@ -275,7 +276,8 @@ def test_numbers_that_are_no_numbers_are_refused(name: str) -> None:
         "beta": lambda: index.search(np.ones(D), beta="0.1"),  # type: ignore[arg-type]
         "threshold": lambda: index.range(np.ones(D), "0.1"),  # type: ignore[arg-type]
     }
-    with pytest.raises(TypeError):
+    came = "list" if name == "alpha" else "str"
+    with raises_text(TypeError, f"{name} must be a number, got {came}"):
         calls[name]()
 
 

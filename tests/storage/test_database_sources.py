@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import os
+import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -329,10 +331,13 @@ def test_the_limit_of_growth_can_be_raised(tmp_path: Path, monkeypatch: Any) -> 
 def test_a_fifo_is_no_source(tmp_path: Path, suffix: str) -> None:
     db = create(tmp_path / "db")
     os.mkfifo(tmp_path / f"pipe{suffix}")
-    with pytest.raises((OSError, ValueError), match=r"pipe|[Nn]ot a regular file"):
+    with pytest.raises(
+        (OSError, ValueError),
+        match=r"pipe.* is .*a regular file",
+    ):
         db.add(tmp_path / f"pipe{suffix}")
     if suffix == ".parquet":
-        with pytest.raises(OSError, match="Not a regular file"):
+        with pytest.raises(OSError, match="is a FIFO, expected a regular file"):
             db.add(vectors(1, 3), payload=tmp_path / f"pipe{suffix}")
 
 
@@ -346,3 +351,28 @@ def test_a_damaged_parquet_file_is_named(tmp_path: Path) -> None:
         with pytest.raises(ValueError, match=r"rows\.parquet"):
             db.add(file)
     assert len(db) == 0
+
+
+def test_a_npz_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    db = create(tmp_path / "db")
+    file = tmp_path / "rows.npz"
+    np.savez(file, vectors=np.array([[{}, 1]], object))
+    with pytest.raises(ValueError, match=r"rows\.npz .*arrays of Python objects are not read"):
+        db.add(file)
+    whole = io.BytesIO()
+    np.save(whole, ROWS)
+    for data in (b"no array", whole.getvalue()[:40], whole.getvalue()[:-7]):
+        with zipfile.ZipFile(file, "w") as archive:
+            archive.writestr("vectors.npy", data)
+        with pytest.raises(ValueError, match=r"rows\.npz") as raised:
+            db.add(file)
+        assert "pickle" not in str(raised.value)
+    assert len(db) == 0
+
+
+@pytest.mark.skipif(os.name == "nt", reason="FIFOs are of POSIX systems")
+def test_the_error_about_a_fifo_says_what_it_is(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "rows.npy")
+    with pytest.raises(OSError, match=r"rows\.npy is a FIFO, expected a regular file") as raised:
+        create(tmp_path / "db").add(tmp_path / "rows.npy")
+    assert "Errno" not in str(raised.value)

@@ -15,6 +15,8 @@ else:
 
 MODULES = {
     "faiss-cpu": "faiss",
+    "haystack-ai": "haystack",
+    "llama-index-core": "llama_index",
     "opencv-contrib-python-headless": "cv2",
     "scikit-image": "skimage",
     "scikit-learn": "sklearn",
@@ -55,5 +57,10 @@ def installs(extra: str) -> set[str]:
         if name == "hiernorm":
             found |= set().union(*(installs(part) for part in included.split(",")))
         else:
-            found.add(MODULES.get(name, name.replace("-", "_")))
+            found.add(module_of(name))
     return found
+
+
+def module_of(package: str) -> str:
+    """Return the module that a package is imported as."""
+    return MODULES.get(package, package.replace("-", "_"))

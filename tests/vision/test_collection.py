@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -28,6 +29,7 @@ from hiernorm.vision.frames import Frames
 from hiernorm.vision.geometry import TwoViewGeometry
 from hiernorm.vision.ingest import find_photos, ingest_photos
 from hiernorm.vision.photo_match import PhotoMatch, match_photos
+from hiernorm.vision.photos import read_grey
 from hiernorm.vision.place_recognition import Candidate, locate, rank_candidates
 from photo_sets import RECIPE, read_photo, write_photos, write_view
 
@@ -99,7 +101,11 @@ def test_workers_change_nothing(made, tmp_path):
     one, two = (Collection.open(path / "all.hn") for path in (made, copy))
     assert one.photos == two.photos
     assert one.database.digest == two.database.digest
-    assert (made / "all.parquet").read_bytes() == (copy / "all.parquet").read_bytes()
+    tables = [pyarrow.parquet.read_table(path / "all.parquet") for path in (made, copy)]
+    assert tables[0].equals(tables[1])
+    about = [json.loads(table.schema.metadata[b"hiernorm"]) for table in tables]
+    assert about[0].pop("database") != about[1].pop("database")
+    assert about[0] == about[1]
 
 
 def test_progress_is_reported(made, tmp_path):
@@ -300,8 +306,6 @@ def test_features_of_another_model_are_refused(folder):
 
 
 def test_photos_that_cannot_be_described_are_skipped_and_named(folder, monkeypatch):
-    import os
-
     decode = cv2.imdecode
 
     def too_large(content, flags):
@@ -318,3 +322,16 @@ def test_photos_that_cannot_be_described_are_skipped_and_named(folder, monkeypat
     assert "skipped photos/huge.png" in result.output
     assert "caf\\udce9.png: its name is not UTF-8: rename it" in result.output
     assert len(Collection.open(folder / "new.hn")) == 3
+
+
+def test_a_file_that_is_larger_than_any_photo_is_skipped_and_not_read(folder, monkeypatch):
+    monkeypatch.setenv("HIERNORM_PIXEL_LIMIT", "1000000")
+    huge = folder / "photos" / "huge.png"
+    huge.touch()
+    os.truncate(huge, 1 << 36)  # sparse: it takes no room on the disk
+    result = invoke("describe", folder / "photos", "-o", folder / "all.hn", "--keypoints", 150)
+    assert result.exit_code == 6, result.output
+    assert "skipped photos/huge.png" in result.output
+    assert "68,719,476,736 bytes, at most 8,000,000 are read" in result.output
+    with pytest.raises(ValueError, match="set HIERNORM_PIXEL_LIMIT to a larger number"):
+        read_grey(huge)

@@ -12,7 +12,9 @@ import numpy as np
 from hiernorm._files import replacing
 from hiernorm.array_types import Float32Array
 from hiernorm.arrays import as_rows
+from hiernorm.cli.help import examples, option
 from hiernorm.cli.options import EXISTING_FILE, HITS, JSON, METRIC, OUTPUT_FILE
+from hiernorm.cli.progress import working
 from hiernorm.cli.requirements import PARQUET, needs
 from hiernorm.explanation import QUERIES, Explanation
 from hiernorm.extras import import_extra
@@ -24,23 +26,30 @@ LEAST_ROWS = 1000
 SERIES = ("#1b6ca8", "#b8b8b8")
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "hiernorm advise embeddings.npy",
+        "hiernorm advise embeddings.npy --queries queries.npy --plot advice.png",
+    )
+)
 @click.argument("vectors", type=EXISTING_FILE)
-@click.option(
-    "--queries", type=EXISTING_FILE, help="File of typical queries [vectors that are held out]."
+@option(
+    "--queries",
+    type=EXISTING_FILE,
+    show_default="vectors that are held out",
+    help="File of typical queries.",
 )
 @METRIC
 @HITS
-@click.option(
+@option(
     "--rows",
     "most",
     default=100_000,
-    show_default=True,
     type=click.IntRange(min=LEAST_ROWS),
     help="Maximum number of vectors to try, evenly spread over the file.",
 )
 @JSON
-@click.option(
+@option(
     "--plot",
     type=OUTPUT_FILE,
     help="Write a picture to this file: the spread of the energy, and the times.",
@@ -56,12 +65,13 @@ def advise(
     as_json: bool,
     plot: Path | None,
 ) -> None:
-    """Measure whether search is faster than brute force here.
+    """Measure whether search beats brute force on your vectors.
 
     VECTORS is an .npy, .safetensors or .parquet file. An index of the vectors, or of a sample of
     them, answers queries that are not in it. So does a scan of all rows. Both are exact.
     """
-    rows = _read(vectors)
+    with working(f"reading {vectors.name}"):
+        rows = _read(vectors)
     if len(rows) < LEAST_ROWS:
         raise click.ClickException(
             f"{vectors} has {len(rows):,} vectors; any search is fast below {LEAST_ROWS:,}"
@@ -74,8 +84,10 @@ def advise(
     else:
         asked = as_rows("queries", _read(queries), rows.shape[1])[:QUERIES]
     index = Index(dim=rows.shape[1], metric=metric)
-    index.add(sample)
-    found = index.explain(asked, k)
+    with working(f"building an index of {len(sample):,} vectors") as show:
+        index.add(sample)
+        show("measuring queries")
+        found = index.explain(asked, k)
     click.echo(json.dumps(found.facts()) if as_json else str(found))
     if plot is not None:
         draw(found, plot)

@@ -17,6 +17,7 @@ from hiernorm.cli.errors import OneLineErrors
 from hiernorm.cli.evaluate import evaluate
 from hiernorm.cli.exit_codes import EXIT_CODES
 from hiernorm.cli.explore import explore
+from hiernorm.cli.help import option
 from hiernorm.cli.info import info
 from hiernorm.cli.locate import locate_command
 from hiernorm.cli.match import match
@@ -33,7 +34,7 @@ EPILOG = "\b\nExit codes:\n" + "\n".join(
 @click.group(
     cls=OneLineErrors, context_settings={"help_option_names": ["-h", "--help"]}, epilog=EPILOG
 )
-@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+@option("--debug", is_flag=True, help="Show the traceback of an error.")
 @click.version_option(hiernorm.__version__, prog_name="hiernorm")
 def app(debug: bool) -> None:
     """Exact and deterministic vector search.

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 import numpy as np
 
+from hiernorm.cli.help import examples, option
 from hiernorm.cli.info import echo_facts
 from hiernorm.cli.options import (
     ALPHA,
@@ -22,7 +23,7 @@ from hiernorm.cli.options import (
     former_name,
 )
 from hiernorm.cli.payload import CONDITION, read_where
-from hiernorm.cli.progress import progress_bar
+from hiernorm.cli.progress import progress_bar, working
 from hiernorm.cli.requirements import needs
 from hiernorm.cli.search import echo_damage, echo_hits
 from hiernorm.distributed import ShardedDatabase
@@ -34,17 +35,17 @@ from hiernorm.settings import Metric
 from hiernorm.storage.sources import read_pieces
 
 DATABASE = click.argument("database", metavar="DATABASE")
-ADDRESS = click.option(
+ADDRESS = option(
     "--address",
     metavar="HOST:PORT",
-    help="Address of the Ray cluster [RAY_ADDRESS, else a new local Ray].",
+    show_default="RAY_ADDRESS, else a new local Ray",
+    help="Address of the Ray cluster.",
 )
-LOCAL = click.option("--local", metavar="FOLDER", help="Copy shards to this folder on each node.")
+LOCAL = option("--local", metavar="FOLDER", help="Copy shards to this folder on each node.")
 RAY = needs("ray", "ray", "pyarrow")
-DEADLINE = click.option(
+DEADLINE = option(
     "--deadline",
     default=60.0,
-    show_default=True,
     metavar="SECONDS",
     help="How long to wait for the answers of shards.",
 )
@@ -61,10 +62,10 @@ def cluster() -> None:
     """
 
 
-@cluster.command()
+@cluster.command(epilog=examples("hiernorm cluster build words.hn embeddings.parquet --shards 4"))
 @DATABASE
 @SOURCES
-@click.option("--shards", required=True, type=click.IntRange(min=1), help="Number of shards.")
+@option("--shards", required=True, type=click.IntRange(min=1), help="Number of shards.")
 @MAJOR
 @ALPHA
 @METRIC
@@ -99,12 +100,12 @@ def build(
     echo_result(as_json, text, path=database, entries=count, shards=shards)
 
 
-@cluster.command()
+@cluster.command(epilog=examples("hiernorm cluster search words.hn queries.npy -k 5"))
 @DATABASE
 @click.argument("queries", type=EXISTING_FILE)
 @HITS
 @CONDITION
-@click.option("--allow-partial", is_flag=True, help="Answer without shards that do not respond.")
+@option("--allow-partial", is_flag=True, help="Answer without shards that do not respond.")
 @ADDRESS
 @LOCAL
 @DEADLINE
@@ -137,7 +138,7 @@ def search(
     echo_hits(hits, k, as_json, missing_shards=[] if missing is None else list(missing.shards))
 
 
-@cluster.command()
+@cluster.command(epilog=examples("hiernorm cluster info words.hn"))
 @DATABASE
 @ADDRESS
 @LOCAL
@@ -152,7 +153,7 @@ def info(
         echo_facts(db.info(), as_json)
 
 
-@cluster.command()
+@cluster.command(epilog=examples("hiernorm cluster check words.hn"))
 @DATABASE
 @ADDRESS
 @LOCAL
@@ -167,7 +168,9 @@ def check(
     The exit code is 3 if anything is.
     """
     with _opened(database, address, local, deadline) as db:
-        echo_damage(db.check(), database, as_json)
+        with working(f"reading {database}"):
+            found = db.check()
+        echo_damage(found, database, as_json)
 
 
 cluster.add_command(former_name(check, "verify"))

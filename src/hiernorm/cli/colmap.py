@@ -24,28 +24,35 @@ from hiernorm.adapters.colmap import (
 )
 from hiernorm.adapters.colmap.database import Pair
 from hiernorm.adapters.colmap.matcher import common_type
+from hiernorm.cli.help import examples, option
 from hiernorm.cli.info import echo_facts
-from hiernorm.cli.options import DATABASE, EXISTING_FILE, JSON, PICTURE
-from hiernorm.cli.progress import progress_bar
+from hiernorm.cli.options import (
+    DATABASE,
+    EXISTING_FILE,
+    EXISTING_FOLDER,
+    JSON,
+    OUTPUT_FILE,
+    PICTURE,
+    THREADS,
+)
+from hiernorm.cli.progress import progress_bar, working
 from hiernorm.cli.requirements import needs
 
-THREADS = click.option(
-    "--threads", type=click.IntRange(min=1), help="Number of threads [one per processor]."
-)
-MAX_RATIO = click.option(
+MAX_RATIO = option(
     "--max-ratio",
     type=click.FloatRange(min=0, min_open=True),
-    help="Largest share of the second smallest angle [0.8 for SIFT].",
+    show_default="0.8 for SIFT",
+    help="Largest share of the second smallest angle.",
 )
-MAX_DISTANCE = click.option(
+MAX_DISTANCE = option(
     "--max-distance",
     type=click.FloatRange(min=0, max=math.pi, min_open=True),
-    help="Largest angle of a match in radians [0.7 for SIFT].",
+    show_default="0.7 for SIFT",
+    help="Largest angle of a match in radians.",
 )
-CROSS_CHECK = click.option(
+CROSS_CHECK = option(
     "--cross-check/--no-cross-check",
     default=True,
-    show_default=True,
     help="Whether a match must hold in both directions.",
 )
 
@@ -61,15 +68,19 @@ def colmap() -> None:
     """  # noqa: D301
 
 
-@colmap.command()
+@colmap.command(
+    epilog=examples(
+        "hiernorm colmap match database.db", "hiernorm colmap match database.db --retrieve 20"
+    )
+)
 @DATABASE
-@click.option("--pairs", type=EXISTING_FILE, help="Match the pairs of this file, two names a line.")
-@click.option(
+@option("--pairs", type=EXISTING_FILE, help="Match the pairs of this file, two names a line.")
+@option(
     "--retrieve",
     type=click.IntRange(min=1),
     help="Match each image with this many that look alike, found by `colmap pairs`.",
 )
-@click.option(
+@option(
     "--sequential",
     type=click.IntRange(min=1),
     help="Match each image with this many that follow it in the order of names.",
@@ -77,11 +88,10 @@ def colmap() -> None:
 @MAX_RATIO
 @MAX_DISTANCE
 @CROSS_CHECK
-@click.option("--replace", is_flag=True, help="Match pairs again that have matches already.")
-@click.option(
+@option("--replace", is_flag=True, help="Match pairs again that have matches already.")
+@option(
     "--verify/--no-verify",
     default=True,
-    show_default=True,
     help="Whether COLMAP verifies the matches geometrically (needs pycolmap).",
 )
 @THREADS
@@ -124,7 +134,8 @@ def match(
         "time": round(report.seconds, 2) if as_json else f"{report.seconds:.2f} s",
     }
     if verify:
-        facts["pairs verified"] = verify_pairs(database, wanted)
+        with working(f"verifying {len(wanted):,} pairs"):
+            facts["pairs verified"] = verify_pairs(database, wanted)
     echo_facts(facts, as_json)
     if report.kept and not as_json:
         click.echo(
@@ -133,16 +144,15 @@ def match(
         )
 
 
-@colmap.command()
+@colmap.command(epilog=examples("hiernorm colmap pairs database.db --top 20 -o pairs.txt"))
 @DATABASE
-@click.option(
-    "--top", default=20, show_default=True, type=click.IntRange(min=1), help="Images per image."
-)
-@click.option(
+@option("--top", default=20, type=click.IntRange(min=1), help="Images per image.")
+@option(
     "-o",
     "--out",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Write the pairs to this file [stdout].",
+    type=OUTPUT_FILE,
+    show_default="stdout",
+    help="Write the pairs to this file.",
 )
 @THREADS
 @JSON
@@ -169,12 +179,14 @@ def pairs(database: Path, top: int, out: Path | None, threads: int | None, as_js
         click.echo(f"{len(found):,} pairs in {out}")
 
 
-@colmap.command()
+@colmap.command(
+    epilog=examples("hiernorm colmap compare database.db --photos photos -o missed.png")
+)
 @DATABASE
 @PICTURE
-@click.option(
+@option(
     "--photos",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    type=EXISTING_FOLDER,
     help="Folder of the photos, for the picture.",
 )
 @MAX_RATIO

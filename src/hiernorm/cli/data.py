@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 import click
 from rich.progress import DownloadColumn, TextColumn
 
-from hiernorm.cli.options import EXISTING_FOLDER, OUTPUT_PATH
+from hiernorm.cli.help import examples, option
+from hiernorm.cli.options import EXISTING_FOLDER, NEW_FOLDER, OUTPUT_PATH
 from hiernorm.cli.progress import make_progress
 from hiernorm.cli.requirements import needs
 from hiernorm.learn.scenes.archives import ARCHIVES, Archive
@@ -25,14 +26,15 @@ from hiernorm.vision.photos import list_photos
 DEFAULT = SceneSettings()
 TRACKS = TrackSettings()
 R = TypeVar("R")
-JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object per scene.")
+COUNT = click.IntRange(min=1)
+JSON = option("--json", "as_json", is_flag=True, help="Print one JSON object per scene.")
 
 
 def _track_option(
     name: str, text: str, kind: click.ParamType[Any] | None = None
 ) -> Callable[[Callable[..., R]], Callable[..., R]]:
     """An option that only ``--tracks`` uses, with the default of its settings."""
-    return click.option(
+    return option(
         f"--{name}",
         type=kind,
         default=getattr(TRACKS, name),
@@ -49,44 +51,58 @@ def data() -> None:
     """
 
 
-@data.command("make")
-@click.option(
+@data.command(
+    "make",
+    epilog=examples(
+        "hiernorm data make --out scene.zip",
+        "hiernorm data make --photos photos --tracks --out place.zip",
+    ),
+)
+@option(
     "--photos",
     "folder",
     type=EXISTING_FOLDER,
-    help="Folder of photos [the photographs inside scikit-image].",
+    show_default="the photographs inside scikit-image",
+    help="Folder of photos.",
 )
-@click.option(
+@option(
+    "-o",
     "--out",
     type=OUTPUT_PATH,
     required=True,
     help="Folder to make, or a zip if the name ends in .zip.",
 )
-@click.option(
-    "--points", default=DEFAULT.points, show_default=True, help="Maximum points per photo."
+@option("--points", default=DEFAULT.points, type=COUNT, help="Maximum points per photo.")
+@option(
+    "--views", default=DEFAULT.views, type=click.IntRange(min=2), help="Maximum views per point."
 )
-@click.option("--views", default=DEFAULT.views, show_default=True, help="Maximum views per point.")
-@click.option(
+@option(
     "--strong",
     is_flag=True,
     help="Change light, blur and noise strongly and compress by JPEG. Not with --tracks.",
 )
-@click.option(
+@option(
     "--pairs",
     default=DEFAULT.pairs,
-    show_default=True,
+    type=COUNT,
     help="Maximum matching pairs. There are as many non-matching pairs.",
 )
-@click.option("--seed", default=DEFAULT.seed, show_default=True, help="Seed of the random choices.")
-@click.option(
+@option("--seed", default=DEFAULT.seed, help="Seed of the random choices.")
+@option(
     "--tracks",
     is_flag=True,
     help="Take points that several photos of one place show. No view is rendered.",
 )
-@_track_option("keypoints", "maximum keypoints per photo.")
+@_track_option("keypoints", "maximum keypoints per photo.", COUNT)
 @_track_option("descriptor", "descriptor of the keypoints, sift or a model of the package.")
-@_track_option("partners", "number of photos to match each photo with. 0 means all.")
-@_track_option("ratio", "maximum ratio of the nearest to the second nearest distance.")
+@_track_option(
+    "partners", "number of photos to match each photo with. 0 means all.", click.IntRange(min=0)
+)
+@_track_option(
+    "ratio",
+    "maximum ratio of the nearest to the second nearest distance.",
+    click.FloatRange(0, 1, min_open=True),
+)
 @_track_option("geometry", "geometry that the matches must agree with.", click.Choice(GEOMETRIES))
 @JSON
 @needs("data", "cv2")
@@ -158,14 +174,18 @@ def _make_tracks(photos: list[Path], out: Path, settings: TrackSettings) -> Scen
         )
 
 
-@data.command("download", epilog=f"Scenes: {', '.join(ARCHIVES)}.")
+@data.command(
+    "download",
+    epilog=examples("hiernorm data download liberty", also=f"Scenes: {', '.join(ARCHIVES)}."),
+)
 @click.argument("scenes", nargs=-1, required=True, metavar="SCENE...")
-@click.option(
+@option(
+    "-o",
+    "--out",
     "--to",
     "folder",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=NEW_FOLDER,
     default=Path("data"),
-    show_default=True,
     help="Folder for the archives.",
 )
 @JSON

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from hiernorm._files import new_folder
+from hiernorm.cli.help import examples, option
 from hiernorm.cli.options import (
     ALPHA,
     DATABASE,
@@ -36,17 +37,16 @@ from hiernorm.storage.database import Database
 from hiernorm.storage.manifest import MANIFEST
 from hiernorm.storage.sources import read_pieces
 
-IDS = click.option(
+IDS = option(
     "--ids",
     "ids_file",
     type=FILE_OR_STDIN,
     help="File of ids: .npy, or text with one id per line. - means stdin.",
 )
-WAIT = click.option(
+WAIT = option(
     "--wait",
     default=0.0,
     metavar="SECONDS",
-    show_default=True,
     help="How long to wait for another writer.",
 )
 
@@ -76,7 +76,12 @@ def _naming(source: Path) -> Iterator[None]:
         raise ValueError(text if str(source) in text else f"{source}: {text}") from error
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "hiernorm build words.hn embeddings.npy",
+        "hiernorm build words.hn embeddings.parquet --payload-columns lang,year --metric cosine",
+    )
+)
 @click.argument("database", type=OUTPUT_FOLDER)
 @SOURCES
 @MAJOR
@@ -124,10 +129,12 @@ def build(
     echo_result(as_json, f"{database}: {count:,} vectors of {db.dim} dimensions", **db.info())
 
 
-@click.command()
+@click.command(
+    epilog=examples("hiernorm add words.hn more.npy", "hiernorm add words.hn newer.npz --upsert")
+)
 @DATABASE
 @SOURCES
-@click.option("--upsert", is_flag=True, help="Replace entries with the same ids.")
+@option("--upsert", is_flag=True, help="Replace entries with the same ids.")
 @IDS
 @PAYLOAD
 @PAYLOAD_COLUMNS
@@ -159,11 +166,16 @@ def add(
     )
 
 
-@click.command(context_settings={"ignore_unknown_options": True})
+@click.command(
+    context_settings={"ignore_unknown_options": True},
+    epilog=examples(
+        "hiernorm delete words.hn 17 42", "hiernorm delete words.hn --ids old.txt --ignore-missing"
+    ),
+)
 @DATABASE
 @click.argument("ids", nargs=-1, metavar="[ID]...")
 @IDS
-@click.option("--ignore-missing", is_flag=True, help="Ignore ids that do not exist.")
+@option("--ignore-missing", is_flag=True, help="Ignore ids that do not exist.")
 @WAIT
 @JSON
 def delete(
@@ -192,9 +204,9 @@ def delete(
     )
 
 
-@click.command()
+@click.command(epilog=examples("hiernorm compact words.hn"))
 @DATABASE
-@click.option(
+@option(
     "--salvage",
     is_flag=True,
     help="Of a damaged database, keep the entries that are provably intact and list the others.",

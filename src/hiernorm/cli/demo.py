@@ -14,7 +14,9 @@ from rich.table import Table
 import hiernorm
 from hiernorm import synthetic
 from hiernorm._files import replacing
-from hiernorm.cli.options import EXISTING_FOLDER, MODEL
+from hiernorm.cli.help import examples, option
+from hiernorm.cli.options import EXISTING_FOLDER, JSON, MODEL, NEW_FOLDER
+from hiernorm.cli.progress import working
 from hiernorm.cli.requirements import needs
 from hiernorm.demo.engines import EngineComparison, compare_engines
 from hiernorm.demo.page import render_page
@@ -34,23 +36,29 @@ ALPHA = 1 / 8
 SYNTHETIC_K = 10
 
 
-@click.command()
-@click.option("--photos", type=EXISTING_FOLDER, help="Folder of photos [those of scikit-image].")
+@click.command(
+    epilog=examples(
+        "hiernorm demo", "hiernorm demo --photos photos --out demo", "hiernorm demo --synthetic"
+    )
+)
+@option(
+    "--photos", type=EXISTING_FOLDER, show_default="those of scikit-image", help="Folder of photos."
+)
 @MODEL
-@click.option("--points", default=POINTS, show_default=True, help="Maximum keypoints per photo.")
-@click.option("--small", is_flag=True, help="Take 50 keypoints per photo, for a quick check.")
-@click.option(
+@option("--points", default=POINTS, type=click.IntRange(min=1), help="Maximum keypoints per photo.")
+@option("--small", is_flag=True, help="Take 50 keypoints per photo, for a quick check.")
+@option(
     "--synthetic", "is_synthetic", is_flag=True, help="Search synthetic vectors instead of photos."
 )
-@click.option("--seed", default=0, show_default=True, help="Seed of the random numbers.")
-@click.option(
+@option("--seed", default=0, help="Seed of the random numbers.")
+@option(
+    "-o",
     "--out",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=NEW_FOLDER,
     default=Path("demo"),
-    show_default=True,
     help="Folder of the page, index.html.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
+@JSON
 @needs("demo", "cv2", "onnxruntime", "sklearn", when=lambda given: not given["is_synthetic"])
 @needs(
     "demo",
@@ -81,12 +89,12 @@ def demo(
         if as_json:
             click.echo(json.dumps({"cases": cases}))
         return
-    with Console(stderr=True).status("") as status:
+    with working("") as show:
         result = run_demo(
             embedded_photos() if photos is None else list_photos(photos),
             hiernorm.load_model(model),
             SceneSettings(points=50 if small else points, views=VIEWS, seed=seed),
-            say=status.update,
+            say=show,
         )
     _show_outcome(console, result)
     page = _write_page(render_page(result), out)

@@ -8,7 +8,8 @@ from pathlib import Path
 import click
 
 from hiernorm.cli.exit_codes import SOME_FAILED
-from hiernorm.cli.options import EXISTING, OUTPUT_FOLDER
+from hiernorm.cli.help import examples, option
+from hiernorm.cli.options import EXISTING, JSON, OUTPUT_FOLDER
 from hiernorm.cli.photo_options import feature_options
 from hiernorm.cli.progress import progress_bar
 from hiernorm.cli.requirements import needs
@@ -19,9 +20,9 @@ from hiernorm.vision.features import FeatureSettings
 from hiernorm.vision.ingest import find_photos, ingest_photos
 
 
-@click.command()
+@click.command(epilog=examples("hiernorm describe photos -o holiday.hn"))
 @click.argument("photos", nargs=-1, required=True, type=EXISTING)
-@click.option(
+@option(
     "-o",
     "--out",
     required=True,
@@ -29,19 +30,19 @@ from hiernorm.vision.ingest import find_photos, ingest_photos
     help="Collection to make or extend, such as holiday.hn with its table holiday.parquet.",
 )
 @feature_options
-@click.option(
+@option(
     "--device",
     type=click.Choice(list(PROVIDERS)),
     default="cpu",
-    show_default=True,
     help="Device of the model. Only cpu is tested by us.",
 )
-@click.option(
+@option(
     "--workers",
     type=click.IntRange(min=1),
-    help="Number of processes [one per processor; one for another device].",
+    show_default="one per processor; one for another device",
+    help="Number of processes.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the photos by result as JSON.")
+@JSON
 @needs("vision", "cv2", "onnxruntime", "pyarrow")
 def describe(
     photos: tuple[Path, ...],

@@ -12,7 +12,9 @@ from rich.console import Console
 from rich.table import Table
 
 import hiernorm
-from hiernorm.cli.options import JSON, SCENE
+from hiernorm.cli.help import examples, option
+from hiernorm.cli.options import JSON, NEW_FOLDER, SCENE, THREADS
+from hiernorm.cli.progress import working
 from hiernorm.cli.requirements import needs
 from hiernorm.extras import import_extra
 from hiernorm.learn.describers import load_describer
@@ -25,23 +27,29 @@ OUR_MODELS = ("hardnet", "hn16", "hn8")
 DEFAULT_MODELS = ("sift", "rootsift", *OUR_MODELS)
 
 
-@click.command()
-@click.option(
+@click.command(
+    epilog=examples(
+        "hiernorm evaluate --data scene.zip",
+        "hiernorm evaluate --data scene.zip --model run/model.safetensors --against daisy vgg",
+    )
+)
+@option(
     "--data",
     multiple=True,
     required=True,
     type=SCENE,
     help="Evaluate on this scene, a folder or a zip. May be repeated.",
 )
-@click.option(
+@option(
     "--model",
     "models",
     multiple=True,
     metavar="MODEL",
+    show_default="sift, rootsift, hardnet, hn16, hn8",
     help="Evaluate sift, rootsift, a model of the package, or an .onnx or .safetensors file. "
-    "May be repeated [sift, rootsift, hardnet, hn16, hn8].",
+    "May be repeated.",
 )
-@click.option(
+@option(
     "--against",
     multiple=True,
     metavar="DESCRIPTOR",
@@ -49,22 +57,19 @@ DEFAULT_MODELS = ("sift", "rootsift", *OUR_MODELS)
     "weights of HardNet, TFeat or HardTFeat. Several names may follow.",
 )
 @click.argument("more", nargs=-1, metavar="[DESCRIPTOR]...")
-@click.option(
+@option(
     "--window",
     default=WINDOW,
-    show_default=True,
+    type=click.IntRange(min=1),
     help="Width of SIFT in pixels.",
 )
-@click.option("--rounds", default=1000, show_default=True, help="Number of bootstrap samples.")
-@click.option("--seed", default=0, show_default=True, help="Seed of bootstrap and queries.")
-@click.option(
-    "--threads",
-    type=click.IntRange(min=1),
-    help="Number of threads [all processors].",
-)
-@click.option(
+@option("--rounds", default=1000, type=click.IntRange(min=1), help="Number of bootstrap samples.")
+@option("--seed", default=0, help="Seed of bootstrap and queries.")
+@THREADS
+@option(
+    "-o",
     "--out",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=NEW_FOLDER,
     help="Write the report as JSON and the ROC curves as PNG into this folder.",
 )
 @JSON
@@ -98,8 +103,8 @@ def evaluate(
         for name in dict.fromkeys((*against, *more, *named))
     ]
     scenes = [PhotoTour.open(path) for path in data]
-    with console.status("") as status:
-        results = evaluate_scenes(scenes, describers, rounds, seed, status.update)
+    with working("") as show:
+        results = evaluate_scenes(scenes, describers, rounds, seed, show)
     report = to_json(results, version=hiernorm.__version__, rounds=rounds, seed=seed)
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)

@@ -9,20 +9,23 @@ from pathlib import Path
 
 import click
 
+from hiernorm.cli.help import examples, option
 from hiernorm.cli.options import PATH
 from hiernorm.cli.requirements import needs
 from hiernorm.extras import import_extra
 from hiernorm.vision.collection import Collection
 
 
-@click.command()
+@click.command(epilog=examples("hiernorm explore holiday.hn"))
 @click.argument("collection", type=PATH)
-@click.option(
-    "--port", default=0, type=click.IntRange(0, 65535), help="Port of the page [any free port]."
+@option(
+    "--port",
+    default=0,
+    type=click.IntRange(0, 65535),
+    show_default="any free port",
+    help="Port of the page.",
 )
-@click.option(
-    "--browser/--no-browser", default=True, show_default=True, help="Open the page in a browser."
-)
+@option("--browser/--no-browser", default=True, help="Open the page in a browser.")
 @needs("explore", "cv2", "pyarrow", "starlette", "uvicorn")
 def explore(collection: Path, port: int, browser: bool) -> None:
     """Open a web page on a collection of photos.

@@ -11,11 +11,12 @@ import click
 import numpy as np
 
 import hiernorm
+from hiernorm.cli.help import examples
 from hiernorm.cli.options import JSON, PATH
 from hiernorm.threads import thread_count
 
 
-@click.command()
+@click.command(epilog=examples("hiernorm info", "hiernorm info words.hn --json"))
 @click.argument("database", required=False, type=PATH)
 @JSON
 def info(database: Path | None, as_json: bool) -> None:

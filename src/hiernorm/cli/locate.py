@@ -9,7 +9,9 @@ from pathlib import Path
 import click
 
 from hiernorm.cli.exit_codes import NO_MATCH
+from hiernorm.cli.help import examples, option
 from hiernorm.cli.options import EXISTING_FILE, JSON, PATH, PICTURE
+from hiernorm.cli.progress import working
 from hiernorm.cli.requirements import needs
 from hiernorm.models import load_model
 from hiernorm.vision.collection import Collection
@@ -18,9 +20,11 @@ from hiernorm.vision.features import describe_photo
 from hiernorm.vision.place_recognition import CANDIDATES, NEIGHBOURS, locate
 
 
-@click.command(name="locate")
+@click.command(
+    name="locate", epilog=examples("hiernorm locate photo.jpg --in holiday.hn -o place.png")
+)
 @click.argument("photo", type=EXISTING_FILE)
-@click.option(
+@option(
     "--in",
     "path",
     required=True,
@@ -28,17 +32,17 @@ from hiernorm.vision.place_recognition import CANDIDATES, NEIGHBOURS, locate
     help="A collection that `hiernorm describe` made.",
 )
 @PICTURE
-@click.option("--top", default=5, show_default=True, help="Number of photos to show.")
-@click.option(
+@option("--top", default=5, type=click.IntRange(min=1), help="Number of photos to show.")
+@option(
     "--neighbours",
     default=NEIGHBOURS,
-    show_default=True,
+    type=click.IntRange(min=1),
     help="Votes of each descriptor.",
 )
-@click.option(
+@option(
     "--candidates",
     default=CANDIDATES,
-    show_default=True,
+    type=click.IntRange(min=1),
     help="Maximum photos to verify.",
 )
 @JSON
@@ -62,17 +66,19 @@ def locate_command(
     collection = Collection.open(path)
     model = load_model(collection.settings.model)
     start = time.perf_counter()
-    query = describe_photo(photo, collection.settings, model)
-    described = time.perf_counter()
     name = collection.name_of(photo)
     itself = [number for number, known in enumerate(collection.photos) if known.name == name]
-    found = locate(
-        collection,
-        query,
-        neighbours=neighbours,
-        candidates=candidates,
-        leave_out=itself[0] if itself else None,
-    )
+    with working(f"describing {photo.name}") as show:
+        query = describe_photo(photo, collection.settings, model)
+        described = time.perf_counter()
+        show(f"searching {len(collection):,} photos")
+        found = locate(
+            collection,
+            query,
+            neighbours=neighbours,
+            candidates=candidates,
+            leave_out=itself[0] if itself else None,
+        )
     seconds = {"describe": described - start, "locate": time.perf_counter() - described}
     convincing = bool(found) and found[0].convincing
     rows = [

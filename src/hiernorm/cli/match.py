@@ -9,8 +9,10 @@ from pathlib import Path
 import click
 
 from hiernorm.cli.exit_codes import NO_MATCH
+from hiernorm.cli.help import examples, option
 from hiernorm.cli.options import EXISTING_FILE, JSON, PICTURE
 from hiernorm.cli.photo_options import GEOMETRY, feature_options
+from hiernorm.cli.progress import working
 from hiernorm.cli.requirements import needs
 from hiernorm.matching import RATIO
 from hiernorm.models import load_model
@@ -19,19 +21,25 @@ from hiernorm.vision.features import FeatureSettings, describe_photo
 from hiernorm.vision.photo_match import match_photos
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "hiernorm match A.jpg B.jpg", "hiernorm match A.jpg B.jpg --keypoints 4000 -o matches.png"
+    )
+)
 @click.argument("first", type=EXISTING_FILE)
 @click.argument("second", type=EXISTING_FILE)
 @PICTURE
 @feature_options
 @GEOMETRY
-@click.option(
-    "--threshold", default=2.0, show_default=True, help="Maximum error of an inlier in pixels."
+@option(
+    "--threshold",
+    default=2.0,
+    type=click.FloatRange(min=0, min_open=True),
+    help="Maximum error of an inlier in pixels.",
 )
-@click.option(
+@option(
     "--ratio",
     default=RATIO,
-    show_default=True,
     type=click.FloatRange(0, 1),
     help="Threshold of the ratio test. 0 means no test.",
 )
@@ -55,9 +63,15 @@ def match(
     """
     network = load_model(settings.model)
     start = time.perf_counter()
-    one, other = (describe_photo(file, settings, network) for file in (first, second))
-    described = time.perf_counter() - start
-    found = match_photos(one, other, ratio=ratio or None, geometry=geometry, threshold=threshold)
+    with working(f"describing {first.name}") as show:
+        one = describe_photo(first, settings, network)
+        show(f"describing {second.name}")
+        other = describe_photo(second, settings, network)
+        described = time.perf_counter() - start
+        show("matching")
+        found = match_photos(
+            one, other, ratio=ratio or None, geometry=geometry, threshold=threshold
+        )
     pairs, estimate = found.matches.pairs, found.geometry
     points = one.frames.centres[pairs[:, 0]], other.frames.centres[pairs[:, 1]]
     seconds = {"describe": described, **found.seconds}

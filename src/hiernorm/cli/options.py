@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from hiernorm.arrays import as_share
+from hiernorm.cli.help import option
 from hiernorm.learn.phototour import PhotoTour
 from hiernorm.settings import METRICS
 
@@ -90,53 +91,59 @@ FILE_OR_STDIN = click.Path(exists=True, dir_okay=False, allow_dash=True, path_ty
 OUTPUT_PATH = OutputPath()
 OUTPUT_FILE = OutputPath(dir_okay=False)
 OUTPUT_FOLDER = OutputPath(file_okay=False)
+NEW_FOLDER = click.Path(file_okay=False, path_type=Path)
+"""Made with the folders above it."""
+
 DATABASE = click.argument("database", type=PATH)
 SHARE = Share()
 SCENE = Scene()
 SOURCES = click.argument("sources", nargs=-1, required=True, type=EXISTING, metavar="FILE...")
-MAJOR = click.option(
+MAJOR = option(
     "--major",
     type=click.IntRange(min=1),
-    help="For HN vectors: K, the size of the major [chosen from the data].",
+    show_default="chosen from the data",
+    help="For HN vectors: K, the size of the major.",
 )
-ALPHA = click.option(
+ALPHA = option(
     "--alpha", type=SHARE, help="For HN vectors: the minor's share of energy, such as 1/8."
 )
-METRIC = click.option(
+METRIC = option(
     "--metric",
     type=click.Choice(METRICS),
     default="ip",
-    show_default=True,
-    help="Score of a query and an entry.",
+    help="Score: inner product (ip), cosine, or Euclidean distance (l2).",
 )
-HITS = click.option(
+HITS = option(
     "-k",
     default=10,
-    show_default=True,
     type=click.IntRange(min=1),
     help="Hits per query.",
 )
-JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout.")
-PICTURE = click.option(
+THREADS = option(
+    "--threads",
+    type=click.IntRange(min=1),
+    show_default="one per processor",
+    help="Number of threads.",
+)
+JSON = option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout.")
+PICTURE = option(
     "-o",
     "--out",
     type=OUTPUT_FILE,
     help="Write a picture of the matches to this file.",
 )
-MODEL = click.option(
-    "--model", default="hn16", show_default=True, help="Name of a shipped model, or an .onnx file."
+MODEL = option(
+    "--model", default="hn16", metavar="MODEL", help="Name of a shipped model, or an .onnx file."
 )
-KEYPOINTS = click.option(
+KEYPOINTS = option(
     "--keypoints",
     default=2000,
-    show_default=True,
     type=click.IntRange(min=1),
     help="Maximum keypoints per photo.",
 )
-LONGEST_SIDE = click.option(
+LONGEST_SIDE = option(
     "--longest-side",
     default=1600,
-    show_default=True,
     type=click.IntRange(min=1),
     help="Maximum pixels of the longer side. Larger photos are reduced.",
 )

@@ -10,6 +10,7 @@ from typing import Any
 import click
 import numpy as np
 
+from hiernorm.cli.help import option
 from hiernorm.cli.options import EXISTING_FILE
 from hiernorm.hits import Hits
 from hiernorm.storage.database import Database
@@ -17,24 +18,24 @@ from hiernorm.storage.exporter import write_table
 from hiernorm.storage.vector_files import load_npy
 
 ALL = "all"
-PAYLOAD = click.option(
+PAYLOAD = option(
     "--payload",
     "payload_file",
     type=EXISTING_FILE,
     help="Parquet file of payload columns, one row per vector.",
 )
-PAYLOAD_COLUMNS = click.option(
+PAYLOAD_COLUMNS = option(
     "--payload-columns",
     metavar="NAMES",
     help='Payload columns of FILE itself, if it is Parquet: names with commas, or "all".',
 )
-STRING_KEYS = click.option(
+STRING_KEYS = option(
     "--string-keys", is_flag=True, help="Entries are named by strings: ids are texts."
 )
-SHOWN_COLUMNS = click.option(
+SHOWN_COLUMNS = option(
     "--columns", metavar="NAMES", help='Show payload columns of hits: names with commas, or "all".'
 )
-CONDITION = click.option(
+CONDITION = option(
     "--where",
     metavar="CONDITION",
     help="Search only entries for which this is true, such as \"lang = 'en' and year >= 2020\"; "

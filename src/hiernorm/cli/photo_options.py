@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
+from hiernorm.cli.help import option
 from hiernorm.cli.options import KEYPOINTS, LONGEST_SIDE, MODEL
 from hiernorm.vision.features import FeatureSettings
 from hiernorm.vision.geometry import GEOMETRIES
@@ -15,18 +16,16 @@ from hiernorm.vision.keypoints import DETECTORS
 
 R = TypeVar("R")
 
-DETECTOR = click.option(
+DETECTOR = option(
     "--detector",
     type=click.Choice(DETECTORS),
     default="sift",
-    show_default=True,
     help="Keypoint detector.",
 )
-GEOMETRY = click.option(
+GEOMETRY = option(
     "--geometry",
     type=click.Choice(GEOMETRIES),
     default="auto",
-    show_default=True,
     help="Geometry that the matches must agree with.",
 )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -29,6 +29,13 @@ def make_progress(*columns: ProgressColumn) -> Progress:
         transient=True,
         disable=not console.is_terminal,
     )
+
+
+@contextmanager
+def working(step: str) -> Iterator[Callable[[str], None]]:
+    """Show the step that runs, where its length is unknown; yields a function that changes it."""
+    with Console(stderr=True).status(step) as status:
+        yield lambda text: status.update(text)
 
 
 @contextmanager

@@ -7,32 +7,34 @@ from pathlib import Path
 import click
 from rich.progress import TaskID, TextColumn
 
+from hiernorm.cli.help import examples, option
 from hiernorm.cli.info import echo_facts
-from hiernorm.cli.options import JSON, LONGEST_SIDE, MODEL
+from hiernorm.cli.options import EXISTING_FOLDER, JSON, LONGEST_SIDE, MODEL, NEW_FOLDER, THREADS
 from hiernorm.cli.progress import make_progress
 from hiernorm.cli.requirements import needs
 
 
-@click.command()
-@click.argument("photos", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option(
+@click.command(epilog=examples("hiernorm reconstruct photos -o room"))
+@click.argument("photos", type=EXISTING_FOLDER)
+@option(
     "-o",
     "--out",
     required=True,
-    type=click.Path(file_okay=False, path_type=Path),
+    type=NEW_FOLDER,
     help="Folder of the result: database.db, sparse/0, model.png, model.html.",
 )
 @MODEL
-@click.option("--keypoints", default=4096, show_default=True, help="Maximum keypoints per photo.")
+@option(
+    "--keypoints", default=4096, type=click.IntRange(min=1), help="Maximum keypoints per photo."
+)
 @LONGEST_SIDE
-@click.option(
+@option(
     "--retrieve",
     type=click.IntRange(min=1),
-    help="Match each photo with this many that look alike [all, or 20 of more than 60].",
+    show_default="all, or 20 of more than 60",
+    help="Match each photo with this many that look alike.",
 )
-@click.option(
-    "--threads", type=click.IntRange(min=1), help="Number of threads [one per processor]."
-)
+@THREADS
 @JSON
 @needs("colmap", "cv2", "onnxruntime", "pycolmap")
 def reconstruct(

@@ -9,12 +9,14 @@ from typing import Any
 import click
 import numpy as np
 
+from hiernorm.cli.help import examples, option
 from hiernorm.cli.options import (
     DATABASE,
     EXISTING_FILE,
     HITS,
     JSON,
     OUTPUT_FILE,
+    THREADS,
     echo_result,
 )
 from hiernorm.cli.payload import (
@@ -26,7 +28,7 @@ from hiernorm.cli.payload import (
     shown_columns,
     write_hits,
 )
-from hiernorm.cli.progress import progress_bar
+from hiernorm.cli.progress import progress_bar, working
 from hiernorm.cli.requirements import PARQUET
 from hiernorm.hits import Hits
 from hiernorm.index import Index
@@ -37,15 +39,23 @@ from hiernorm.storage.sources import read_pieces
 from hiernorm.verification import Verification
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "hiernorm search words.hn queries.npy -k 5",
+        "hiernorm search words.hn queries.npy --where \"lang = 'en'\" --columns lang,year",
+    )
+)
 @DATABASE
 @click.argument("queries", type=EXISTING_FILE)
 @HITS
 @CONDITION
 @SHOWN_COLUMNS
-@click.option("--threads", type=click.IntRange(min=1), help="Number of threads [all processors].")
-@click.option(
-    "--out", type=OUTPUT_FILE, help="Write ids and scores to a .npz, .safetensors or .parquet file."
+@THREADS
+@option(
+    "-o",
+    "--out",
+    type=OUTPUT_FILE,
+    help="Write ids and scores to a .npz, .safetensors or .parquet file.",
 )
 @JSON
 @PARQUET
@@ -67,7 +77,8 @@ def search(
     db = Database.open(database, threads=threads)
     rows = np.concatenate([piece for piece, _ in read_pieces(queries)])
     shown = shown_columns(columns, db)
-    hits = db.search(rows, k, where=read_where(where, db.string_keys))
+    with working(f"searching {len(db):,} entries"):
+        hits = db.search(rows, k, where=read_where(where, db.string_keys))
     if out is not None:
         if shown or db.string_keys:
             write_hits(out, hits_table(hits, db, shown))
@@ -100,7 +111,7 @@ def echo_hits(hits: Hits, k: int, as_json: bool, **facts: Any) -> None:
             click.echo(f"{query}\t{rank}\t{entry}\t{score!r}")
 
 
-@click.command()
+@click.command(epilog=examples("hiernorm check words.hn"))
 @DATABASE
 @JSON
 def check(database: Path, as_json: bool) -> None:
@@ -110,7 +121,9 @@ def check(database: Path, as_json: bool) -> None:
     damaged.
     """
     opened = Index.load(database) if database.is_file() else Database.open(database)
-    echo_damage(opened.check(), str(database), as_json)
+    with working(f"reading {database.name}"):
+        found = opened.check()
+    echo_damage(found, str(database), as_json)
 
 
 def echo_damage(found: Verification, database: str, as_json: bool) -> None:
@@ -126,7 +139,7 @@ def echo_damage(found: Verification, database: str, as_json: bool) -> None:
         click.echo(f"{database}: all is as it was written")
 
 
-@click.command()
+@click.command(epilog=examples("hiernorm export words.hn copy.npz"))
 @DATABASE
 @click.argument("out", type=OUTPUT_FILE, metavar="FILE")
 @JSON

@@ -11,7 +11,8 @@ from rich.progress import MofNCompleteColumn, TaskID
 
 from hiernorm._files import write_atomically
 from hiernorm.cli.exit_codes import INTERRUPTED
-from hiernorm.cli.options import JSON, SCENE, SHARE
+from hiernorm.cli.help import examples, option
+from hiernorm.cli.options import JSON, NEW_FOLDER, SCENE, SHARE, THREADS
 from hiernorm.cli.progress import make_progress, progress_bar
 from hiernorm.cli.requirements import needs
 from hiernorm.extras import import_extra
@@ -23,137 +24,173 @@ if TYPE_CHECKING:
 CURVES = "curves.png"
 
 
-@click.command()
-@click.option(
+@click.command(
+    epilog=examples(
+        "hiernorm train --data scene.zip --out run", "hiernorm train --resume --out run"
+    )
+)
+@option(
     "--data",
     multiple=True,
     type=SCENE,
     help="Train on this scene, a folder or a zip. May be repeated.",
 )
-@click.option(
+@option(
+    "-o",
     "--out",
     required=True,
-    type=click.Path(file_okay=False, path_type=Path),
+    type=NEW_FOLDER,
     help="Folder of the run.",
 )
-@click.option("--resume", is_flag=True, help="Continue the run in --out with its own settings.")
-@click.option(
+@option("--resume", is_flag=True, help="Continue the run in --out with its own settings.")
+@option(
     "--architecture",
     type=click.Choice(["hardnet", "hynet", "tfeat"]),
-    help="Architecture of the network [hardnet].",
+    show_default="hardnet",
+    help="Architecture of the network.",
 )
-@click.option(
+@option(
     "--norm",
     type=click.Choice(["hn", "l2"]),
-    help="Normalisation of the descriptors. l2 gives the plain baseline [hn].",
+    show_default="hn",
+    help="Normalisation of the descriptors. l2 gives the plain baseline.",
 )
-@click.option("--major", type=click.IntRange(1, 127), help="K, the size of the major [16].")
-@click.option("--alpha", type=SHARE, help="The minor's share of energy [1/8].")
-@click.option(
+@option("--major", type=click.IntRange(1, 127), show_default="16", help="K, the size of the major.")
+@option("--alpha", type=SHARE, show_default="1/8", help="The minor's share of energy.")
+@option(
     "--init",
     multiple=True,
     metavar="WEIGHTS",
+    show_default="random weights",
     help="Start from a file, a model of the package, 'liberty' or 'hardnet++'. Repeat it to start "
-    "from the mean of several [random weights].",
+    "from the mean of several.",
 )
-@click.option("--loss", type=click.Choice(["triplet", "hardest"]), help="Loss function [triplet].")
-@click.option("--fpr-weight", type=float, help="Weight of the logarithm of FPR@95 [0].")
-@click.option("--margin", type=float, help="Margin of the loss [1.0].")
-@click.option("--learning-rate", type=float, help="Learning rate of Adam [1e-4].")
-@click.option(
+@option(
+    "--loss",
+    type=click.Choice(["triplet", "hardest"]),
+    show_default="triplet",
+    help="Loss function.",
+)
+@option("--fpr-weight", type=float, show_default="0", help="Weight of the logarithm of FPR@95.")
+@option("--margin", type=float, show_default="1.0", help="Margin of the loss.")
+@option("--learning-rate", type=float, show_default="1e-4", help="Learning rate of Adam.")
+@option(
     "--decay",
     type=click.Choice(["none", "linear", "cosine"]),
-    help="Decay of the learning rate to zero [none].",
+    show_default="none",
+    help="Decay of the learning rate to zero.",
 )
-@click.option("--batch", type=click.IntRange(min=2), help="Number of pairs per batch [32].")
-@click.option("--epochs", type=click.IntRange(min=0), help="Maximum epochs [30; 10 for K=8].")
-@click.option(
+@option("--batch", type=click.IntRange(min=2), show_default="32", help="Number of pairs per batch.")
+@option(
+    "--epochs", type=click.IntRange(min=0), show_default="30; 10 for K=8", help="Maximum epochs."
+)
+@option(
     "--patience",
     type=click.IntRange(min=0),
-    help="Stop after this many epochs without a better one. 0 means never [5].",
+    show_default="5",
+    help="Stop after this many epochs without a better one. 0 means never.",
 )
-@click.option(
+@option(
     "--augment",
     metavar="LIST",
-    help="Augment patches by any of flips,turns,shifts,frames,light [none].",
+    show_default="none",
+    help="Augment patches by any of flips,turns,shifts,frames,light.",
 )
-@click.option(
+@option(
     "--sampling",
     type=click.Choice(["patches", "points"]),
-    help="Draw each patch once per epoch, or points balanced over scenes [patches].",
+    show_default="patches",
+    help="Draw each patch once per epoch, or points balanced over scenes.",
 )
-@click.option(
+@option(
     "--places-per-batch",
     type=click.IntRange(min=0),
-    help="With --sampling points: scenes per batch. 0 means all [0].",
+    show_default="0",
+    help="With --sampling points: scenes per batch. 0 means all.",
 )
-@click.option(
+@option(
     "--development",
     multiple=True,
     type=SCENE,
     help="Select the best epoch by FPR@95 on this scene. May be repeated.",
 )
-@click.option(
+@option(
     "--shift",
     type=click.IntRange(min=1),
-    help="With --augment shifts: maximum shift in pixels of 64 [2].",
+    show_default="2",
+    help="With --augment shifts: maximum shift in pixels of 64.",
 )
-@click.option("--validation", type=SHARE, help="Share of points held out [0.1].")
-@click.option(
+@option("--validation", type=SHARE, show_default="0.1", help="Share of points held out.")
+@option(
     "--rotate",
     type=click.Choice(["none", "pca", "lda"]),
-    help="Rotate the last layer before training [none].",
+    show_default="none",
+    help="Rotate the last layer before training.",
 )
-@click.option("--major-weight", type=float, help="Weight of the same loss on the major alone [0].")
-@click.option("--spread-weight", type=float, help="Weight of the spread of the majors [0].")
-@click.option("--second-order-weight", type=float, help="Weight of SOSNet's regularisation [0].")
-@click.option(
+@option(
+    "--major-weight",
+    type=float,
+    show_default="0",
+    help="Weight of the same loss on the major alone.",
+)
+@option("--spread-weight", type=float, show_default="0", help="Weight of the spread of the majors.")
+@option(
+    "--second-order-weight", type=float, show_default="0", help="Weight of SOSNet's regularisation."
+)
+@option(
     "--teacher",
     multiple=True,
     metavar="WEIGHTS",
     help="Distil the distances of this plain network. May be repeated.",
 )
-@click.option("--distill-weight", type=float, help="Weight of the distillation loss [0].")
-@click.option(
+@option("--distill-weight", type=float, show_default="0", help="Weight of the distillation loss.")
+@option(
     "--freeze-statistics",
     is_flag=True,
     default=None,
     help="Keep the statistics of batch normalisation.",
 )
-@click.option(
+@option(
     "--head-epochs",
     type=click.IntRange(min=0),
-    help="Train the last layers alone for this many epochs first [0].",
+    show_default="0",
+    help="Train the last layers alone for this many epochs first.",
 )
-@click.option(
+@option(
     "--head-layers",
     type=click.IntRange(1, 3),
-    help="Number of last layers that --head-epochs trains [1].",
+    show_default="1",
+    help="Number of last layers that --head-epochs trains.",
 )
-@click.option(
+@option(
     "--head-views",
     type=click.IntRange(1, 8),
-    help="Variants of each patch in the training of the last layers [4].",
+    show_default="4",
+    help="Variants of each patch in the training of the last layers.",
 )
-@click.option(
+@option(
     "--head-patches",
     type=click.IntRange(min=2),
+    show_default="100000",
     help="Maximum patches in the training of the last layers; 100,000 take 1.6 GB per variant, or "
-    "3.3 GB with --head-layers 3 [100000].",
+    "3.3 GB with --head-layers 3.",
 )
-@click.option(
-    "--head-learning-rate", type=float, help="Learning rate of the last layers alone [1e-3]."
+@option(
+    "--head-learning-rate",
+    type=float,
+    show_default="1e-3",
+    help="Learning rate of the last layers alone.",
 )
-@click.option("--seed", type=int, help="Seed of everything random [0].")
-@click.option("--threads", type=click.IntRange(min=1), help="Number of threads [all processors].")
-@click.option(
+@option("--seed", type=int, show_default="0", help="Seed of everything random.")
+@THREADS
+@option(
     "--device",
     default="cpu",
-    show_default=True,
+    metavar="DEVICE",
     help="Device of torch: cpu, cuda, cuda:1 and so on, or mps. Only cpu is tested by us.",
 )
-@click.option("--export", is_flag=True, help="Also write the model as ONNX, for deployment.")
-@click.option("--int8", is_flag=True, help="With --export: also write it with weights of 8 bits.")
+@option("--export", is_flag=True, help="Also write the model as ONNX, for deployment.")
+@option("--int8", is_flag=True, help="With --export: also write it with weights of 8 bits.")
 @JSON
 @needs("train", "torch", "kornia", "safetensors", "onnx", "onnxruntime")
 @needs("train", "cv2", "matplotlib", "sklearn")

@@ -69,6 +69,15 @@ class DatabaseState(Closing, SearchableBase):
         return self._state.manifest.generation
 
     @property
+    def identity(self) -> str | None:
+        """32 hexadecimal digits, drawn when the database was made; changes and copies keep them.
+
+        None for a database of an earlier version, until its next change. What belongs to a database
+        can name it by its identity, wherever its folder is.
+        """
+        return self._state.manifest.identity
+
+    @property
     def next_id(self) -> int:
         """The first id that :meth:`add` gives by default: larger than every id so far."""
         return self._state.manifest.next_id
@@ -92,11 +101,11 @@ class DatabaseState(Closing, SearchableBase):
 
     def _digest_of(self, state: State) -> str:
         # Not by generation: a database that was restored may have the same number again.
-        identity = state.manifest.digest
-        known = self._digests.get(identity)
+        generation = state.manifest.digest
+        known = self._digests.get(generation)
         if known is None:
             known = digest_in_order(self._settings.digested(), self.dim, entries_of(state))
-            self._digests = {identity: known}
+            self._digests = {generation: known}
         return known
 
     def __len__(self) -> int:

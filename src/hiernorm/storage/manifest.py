@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import uuid
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -28,6 +29,7 @@ FILE_NAME = re.compile(r"(segment|live|payload)-[0-9]{8,}-[0-9]{4,}\.safetensors
 SPILL_FILE = ("rows-", ".spool")
 """Prefix and suffix of the files of a spill buffer."""
 DIGEST = re.compile(r"[0-9a-f]{64}")
+IDENTITY = re.compile(r"[0-9a-f]{32}")
 
 
 @dataclass(frozen=True)
@@ -80,13 +82,18 @@ class SegmentRecord:
 
 @dataclass(frozen=True)
 class Manifest:
-    """One generation of a database."""
+    """One generation of a database.
+
+    ``identity`` is drawn when the database is made, and kept by changes and copies. Databases of
+    earlier versions have none until their next change.
+    """
 
     parameters: Parameters
     generation: int = 0
     next_id: int = 0
     segments: tuple[SegmentRecord, ...] = field(default=())
     columns: tuple[Column, ...] = field(default=())
+    identity: str | None = None
 
     def files(self) -> list[FileRecord]:
         """All files that this generation consists of."""
@@ -106,6 +113,8 @@ class Manifest:
         """The contents of the file; its last member is the digest of all others."""
         members = {"format": FORMAT, "version": self.version, **asdict(self)}
         members["parameters"] = self.parameters.members()
+        if self.identity is None:
+            del members["identity"]
         if self.version == VERSION:
             del members["columns"]
             for record in members["segments"]:
@@ -115,7 +124,7 @@ class Manifest:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the contents of the file: the identity of a generation of a database.
+        """SHA-256 of the contents of the file: it identifies a generation of a database.
 
         It covers the digests of all headers, and they those of all tensors.
         """
@@ -124,6 +133,11 @@ class Manifest:
     def write(self, folder: Path, name: str = MANIFEST) -> None:
         """Write the file; under its usual name this publishes the generation."""
         _files.replace_file(folder / name, self.to_bytes())
+
+
+def new_identity() -> str:
+    """An identity that no other database has: 32 hexadecimal digits, random."""
+    return uuid.uuid4().hex
 
 
 def is_ours(name: str) -> bool:
@@ -207,7 +221,14 @@ def _build(members: dict[str, Any]) -> Manifest:
         _integer(members["next_id"]),
         segments,
         tuple(Column(**column) for column in members.get("columns", ())),
+        None if "identity" not in members else _build_identity(members["identity"]),
     )
+
+
+def _build_identity(value: object) -> str:
+    if not isinstance(value, str) or not IDENTITY.fullmatch(value):
+        raise ValueError(f"{value!r} is no identity")
+    return value
 
 
 def _build_segment(record: dict[str, Any]) -> SegmentRecord:

@@ -33,7 +33,7 @@ class Selection:
     count: int
     masks: list[UInt8Array | None]
     allowed: list[int]
-    identity: str
+    manifest_digest: str
 
     def __len__(self) -> int:
         return self.count
@@ -47,7 +47,7 @@ def select(state: State, where: Any) -> Selection:
                 f"the selection is of generation {where.generation}, the database is at "
                 f"{state.manifest.generation}: select again"
             )
-        if where.identity != state.manifest.digest:
+        if where.manifest_digest != state.manifest.digest:
             raise ValueError("the selection is of another database: select again")
         return where
     find = _make_filter(state, where)

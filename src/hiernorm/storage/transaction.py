@@ -15,7 +15,7 @@ from hiernorm.settings import IndexSettings
 from hiernorm.storage.block_checks import require_intact_file
 from hiernorm.storage.encoding import write_segment
 from hiernorm.storage.lock import WriterLock
-from hiernorm.storage.manifest import PREPARED, SegmentRecord, is_ours
+from hiernorm.storage.manifest import PREPARED, SegmentRecord, is_ours, new_identity
 from hiernorm.storage.payload_file import PayloadFile
 from hiernorm.storage.payload_gatherer import PayloadGatherer, PayloadPiece, PayloadSource
 from hiernorm.storage.salvage import IntactEntries, LostEntries, find_intact
@@ -254,6 +254,7 @@ class Transaction:
             next_id=self.next_id,
             segments=tuple(view.record for view in views),
             columns=self.columns,
+            identity=self.base.manifest.identity or new_identity(),
         )
         if self._files:  # new names must be durable before a manifest refers to them
             _files.sync_folder(self._folder)

@@ -152,6 +152,10 @@ def _open_npz(path: Path) -> Iterator[Any]:
             yield archive
         except (zipfile.BadZipFile, EOFError, zlib.error) as error:
             raise ValueError(f"{path} is damaged: {error}") from None
+        except ValueError as error:  # NumPy's about a member do not name the file
+            if str(path) in str(error):
+                raise
+            raise ValueError(f"{path} cannot be read: {error}") from None
 
 
 def _npz_layout(archive: Any, name: str) -> tuple[tuple[int, ...], int]:

@@ -23,7 +23,14 @@ from hiernorm.storage.block_checks import require_intact_file
 from hiernorm.storage.errors import DatabaseError
 from hiernorm.storage.importer import Importer
 from hiernorm.storage.lock import LOCKS, WriterLock
-from hiernorm.storage.manifest import MANIFEST, Manifest, Parameters, is_ours, read_manifest
+from hiernorm.storage.manifest import (
+    MANIFEST,
+    Manifest,
+    Parameters,
+    is_ours,
+    new_identity,
+    read_manifest,
+)
 from hiernorm.storage.payload import StatePayload
 from hiernorm.storage.salvage import LostEntries, Salvage, open_readable
 from hiernorm.storage.spill_buffer import SpillBuffer
@@ -203,7 +210,7 @@ def create_folder(
     if string_keys:
         check_extra(EXTRA, "pyarrow")
     columns = (Column(KEY, "string"),) if string_keys else ()
-    _write_new(folder, Manifest(parameters, columns=columns))
+    _write_new(folder, Manifest(parameters, columns=columns, identity=new_identity()))
 
 
 def write_snapshot(state: State, folder: Path) -> None:

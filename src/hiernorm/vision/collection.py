@@ -5,27 +5,21 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from hiernorm._deprecation import renamed_attribute, renamed_parameter
 from hiernorm._expansion import require_expansion
-from hiernorm._files import replacing
 from hiernorm.array_types import Float64Array, Int64Array
-from hiernorm.extras import import_extra
 from hiernorm.models import Model
 from hiernorm.payload.parquet_files import open_parquet
 from hiernorm.storage.database import Database
 from hiernorm.storage.lock import COLLECTION_LOCK, LOCKS, WriterLock
+from hiernorm.vision.collection_table import COLUMNS, FORMAT, KEY, Photo, table_of, write_table
 from hiernorm.vision.features import FeatureSettings, PhotoFeatures
 from hiernorm.vision.frames import Frames
 
-FORMAT = 1
-KEY = b"hiernorm"
-COLUMNS = ("photo", "x", "y", "scale", "angle", "id")
 WAIT_SECONDS = 600.0
 """How long a change waits for another process that changes the collection."""
 ATTEMPTS = 3
@@ -36,34 +30,15 @@ class _NotTogetherError(ValueError):
     """The table names descriptors that the database does not have."""
 
 
-@dataclass(frozen=True)
-class Photo:
-    """A photo of a collection.
-
-    Attributes
-    ----------
-    name
-        Its path relative to the folder of the collection; with slashes on every system.
-    digest
-        SHA-256 of the file when it was described.
-    width, height
-        In pixels.
-    """
-
-    name: str
-    digest: str
-    width: int
-    height: int
-
-
 class Collection:
     """Descriptors of photos in a database, and beside it a Parquet table of their keypoints.
 
     ``holiday.hn`` is the database, a folder, and ``holiday.parquet`` the table: photo, x, y, scale
     and angle of each keypoint, and the id of its descriptor. The table is authoritative: it is
-    replaced as a whole after its descriptors are in the database. Descriptors that the table does
-    not name, left by a process that was killed, are removed by the next :meth:`put`. One process
-    changes both at a time; others wait. Ids are never given twice.
+    replaced as a whole after its descriptors are in the database. It names the database by its
+    :attr:`hiernorm.Database.identity`, and another database in its place is refused. Descriptors
+    that the table does not name, left by a process that was killed, are removed by the next
+    :meth:`put`. One process changes both at a time; others wait. Ids are never given twice.
 
     Use :meth:`create` or :meth:`open`.
     """
@@ -88,7 +63,16 @@ class Collection:
         if table_of(path).exists():
             raise FileExistsError(f"{table_of(path)} exists, but there is no database {path}")
         database = Database.create(path, 128, major=model.major, alpha=model.alpha)
-        _write_table(table_of(path), settings, model.digest, [], np.empty((0, 4)), _no_ids(), [])
+        write_table(
+            table_of(path),
+            database.identity,
+            settings,
+            model.digest,
+            [],
+            np.empty((0, 4)),
+            np.empty(0, np.int64),
+            [],
+        )
         return cls(path, database)
 
     @classmethod
@@ -158,6 +142,7 @@ class Collection:
                 raise ValueError(f"format {about['format']}, expected {FORMAT}")
             self.settings = FeatureSettings(**about["recipe"])
             self.model_digest: str = about["model_digest"]
+            database: str | None = about.get("database")  # None in tables of earlier versions
             self.photos = [Photo(**photo) for photo in about["photos"]]
             numbers = {photo.name: number for number, photo in enumerate(self.photos)}
             names = content["photo"].to_pylist()
@@ -168,6 +153,13 @@ class Collection:
             ).reshape(-1, 4)
         except Exception as error:  # pyarrow, json and this reader each have their own
             raise ValueError(f"{table} is no table of a collection, or damaged: {error}") from error
+        if database not in (None, self.database.identity):
+            found = self.database.identity or "one without identity"
+            raise ValueError(
+                f"{table} belongs to the database {database}, {self.path.name} is {found}: they do "
+                f"not belong together; put the database back that was described with this table, "
+                f"or describe the photos into a new collection"
+            )
         missing = ~np.isin(self._ids, self.database.ids)
         if missing.any():
             raise _NotTogetherError(
@@ -248,8 +240,9 @@ class Collection:
         new_frames = [np.column_stack((f.x, f.y, f.sigma, f.angle)) for f in frames]
         old_names = [self.photos[number].name for number in self._photo_numbers[stays]]
         removed = self._ids[~stays]
-        _write_table(
+        write_table(
             table_of(self.path),
+            self.database.identity,
             self.settings,
             self.model_digest,
             sorted(kept_photos + new_photos, key=lambda photo: photo.name),
@@ -262,40 +255,6 @@ class Collection:
         self._load()
 
 
-def table_of(path: Path) -> Path:
-    """The table that belongs to a database: ``holiday.hn`` has ``holiday.parquet``."""
-    return path.with_suffix(".parquet")
-
-
 def relative_name(path: Path, file: Path) -> str:
     """The path of ``file`` relative to the folder of the collection ``path``."""
     return Path(os.path.relpath(Path(file).resolve(), path.resolve().parent)).as_posix()
-
-
-def _no_ids() -> Int64Array:
-    return np.empty(0, np.int64)
-
-
-def _write_table(
-    file: Path,
-    settings: FeatureSettings,
-    model_digest: str,
-    photos: list[Photo],
-    frames: Float64Array,
-    ids: Int64Array,
-    names: list[str],
-) -> None:
-    """Write the table of a collection; the old one or the new one is there at every moment."""
-    arrow = import_extra("pyarrow", "vision")
-    parquet = import_extra("pyarrow.parquet", "vision")
-    about: dict[str, Any] = {
-        "format": FORMAT,
-        "recipe": asdict(settings),
-        "model_digest": model_digest,
-        "photos": [asdict(photo) for photo in photos],
-    }
-    columns = [arrow.array(names, arrow.string()), *(arrow.array(c) for c in frames.T.copy())]
-    table = arrow.table([*columns, arrow.array(ids)], names=list(COLUMNS))
-    table = table.replace_schema_metadata({KEY: json.dumps(about).encode()})
-    with replacing(file) as fresh:
-        parquet.write_table(table, fresh)

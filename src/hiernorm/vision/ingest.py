@@ -11,12 +11,11 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from hiernorm._deprecation import renamed_parameter
-from hiernorm._regular_files import read_regular
 from hiernorm.extras import import_extra
 from hiernorm.models import Model, load_model
 from hiernorm.vision.collection import Collection
 from hiernorm.vision.features import FeatureSettings, PhotoFeatures, describe_photo
-from hiernorm.vision.photos import list_photos
+from hiernorm.vision.photos import list_photos, read_photo
 
 BATCH = 16
 """Photos that are added to the collection in one step."""
@@ -89,9 +88,9 @@ def ingest_photos(
             )
             continue
         try:
-            digest = hashlib.sha256(read_regular(file)).hexdigest()
-        except OSError as error:
-            ingested.failed[name] = error.strerror or str(error)
+            digest = hashlib.sha256(read_photo(file)).hexdigest()
+        except (OSError, ValueError) as error:
+            ingested.failed[name] = _reason(error, file)
             continue
         if known.get(name) == digest:
             ingested.unchanged.append(name)
@@ -169,4 +168,10 @@ def _describe_or_explain(
     try:
         return describe_photo(file, settings, model)
     except (OSError, ValueError) as error:
-        return " ".join(str(error).replace(str(file), os.path.basename(file)).split())
+        return _reason(error, file)
+
+
+def _reason(error: OSError | ValueError, file: Path) -> str:
+    """Why a photo was skipped, in one line."""
+    said = getattr(error, "strerror", None) or str(error)
+    return " ".join(said.replace(str(file), os.path.basename(file)).split())

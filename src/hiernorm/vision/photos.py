@@ -10,7 +10,7 @@ import numpy.typing as npt
 from hiernorm._regular_files import read_regular
 from hiernorm.array_types import UInt8Array
 from hiernorm.extras import import_extra
-from hiernorm.vision.picture_size import require_size
+from hiernorm.vision.picture_size import require_file_size, require_size
 
 SUFFIXES = frozenset({".bmp", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"})
 """Suffixes of photos, in upper or lower case."""
@@ -44,6 +44,16 @@ def read_grey(file: Path) -> UInt8Array:
     return decode(file, "IMREAD_GRAYSCALE")
 
 
+def read_photo(file: Path) -> bytes:
+    """The contents of the file of a photo.
+
+    Raises OSError if it cannot be read, ValueError if it is larger than a photo may be.
+    """
+    size = file.stat().st_size
+    require_file_size(file, size)
+    return read_regular(file, size)
+
+
 def decode(file: Path | str, *flags: str) -> UInt8Array:
     """A picture as OpenCV decodes it, with ``flags`` such as ``"IMREAD_COLOR"``.
 
@@ -51,7 +61,7 @@ def decode(file: Path | str, *flags: str) -> UInt8Array:
     """
     cv2 = import_extra("cv2", "vision")
     # Not cv2.imread: it cannot open every name on every system and only returns None if it fails.
-    content = read_regular(Path(file))
+    content = read_photo(Path(file))
     require_size(Path(file), content)
     mode = sum(getattr(cv2, flag) for flag in flags)
     try:

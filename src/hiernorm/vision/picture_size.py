@@ -12,6 +12,8 @@ from pathlib import Path
 VARIABLE = "HIERNORM_PIXEL_LIMIT"
 """The environment variable with the number of pixels that a photo may have."""
 DEFAULT_LIMIT = 1 << 28
+PIXEL_BYTES = 8
+"""Bytes of a pixel that is not compressed: four channels of 16 bits."""
 
 _SIZE_TAGS = {256: 0, 257: 1}
 _JPEG_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
@@ -29,6 +31,16 @@ def require_size(file: Path, content: bytes) -> None:
         raise ValueError(
             f"{file} has {width} x {height} pixels, at most {limit:,} are read: set {VARIABLE} to "
             "a larger number if you trust the file"
+        )
+
+
+def require_file_size(file: Path, size: int) -> None:
+    """ValueError if a file of ``size`` bytes is larger than any photo with so many pixels."""
+    most = PIXEL_BYTES * pixel_limit()
+    if size > most:
+        raise ValueError(
+            f"{file} has {size:,} bytes, at most {most:,} are read: set {VARIABLE} to a larger "
+            "number if you trust the file"
         )
 
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from hiernorm._regular_files import read_regular
 from hiernorm.array_types import Float32Array, UInt8Array
 from hiernorm.extras import import_extra
 from hiernorm.vision.collection import Collection
@@ -17,7 +16,7 @@ from hiernorm.vision.drawing import read_colour
 from hiernorm.vision.features import reduce_image
 from hiernorm.vision.frames import Frames
 from hiernorm.vision.patches import cut_patches
-from hiernorm.vision.photos import read_grey
+from hiernorm.vision.photos import read_grey, read_photo
 
 SAMPLE = 20_000
 """Descriptors whose scores make the curve of all scores; the hits are exact."""
@@ -211,9 +210,10 @@ class Explorer:
         self._check(number)
         photo = self.collection.photos[number]
         try:
-            content = read_regular(self.collection.file_of(number))
+            content = read_photo(self.collection.file_of(number))
         except OSError as error:
-            raise ValueError(f"{photo.name} cannot be read: {error.strerror}") from error
+            reason = error.strerror or str(error)
+            raise ValueError(f"{photo.name} cannot be read: {reason}") from error
         if hashlib.sha256(content).hexdigest() != photo.digest:
             raise ValueError(
                 f"{photo.name} has changed since it was described: run `hiernorm describe` again"
