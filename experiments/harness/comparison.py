@@ -107,6 +107,21 @@ class Build:
     memory_ratio: float | None
     """Bytes of the index over bytes of the float32 vectors; None where a peer does not tell."""
 
+    @classmethod
+    def of_plain(cls, case: str, method: Method, database: Float32Array, seconds: float) -> Build:
+        """Record what a method took for plain vectors ``(n, d)``."""
+        memory = method.nbytes()
+        return cls(
+            case=case,
+            n=len(database),
+            major=None,
+            alpha=None,
+            family=method.family,
+            method=method.index_name,
+            seconds=seconds,
+            memory_ratio=None if memory is None else memory / database.nbytes,
+        )
+
 
 @dataclass(frozen=True)
 class Work:

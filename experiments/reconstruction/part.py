@@ -7,12 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from experiments.harness.records import Recorder, read_record
+from hiernorm.storage.lock import WriterLock
 
 Run = dict[str, Any]
+WAIT_SECONDS = 60.0
+"""How long a process waits for others that add their runs to the file."""
 
 
 class Part:
     """The runs of one file of results; those that are in it are not measured again.
+
+    Several processes may measure at once: each adds its runs to those of the others.
 
     Parameters
     ----------
@@ -60,6 +65,10 @@ class Part:
         found = work()
         made = recorder.record({})
         share = made.load["other_processes"]
-        self.runs = self._read()  # another process may have added some meanwhile
-        self.runs.append({**key, **found, "made_at": made.made_at, "other_processes": share})
-        recorder.write(self._file, {"runs": self.runs})
+        run = {**key, **found, "made_at": made.made_at, "other_processes": share}
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        with WriterLock(self._file.parent, WAIT_SECONDS, f"{self._file.stem}.lock"):
+            self.runs = self._read()  # another process may have added some meanwhile
+            if not self.has(key):
+                self.runs.append(run)
+                recorder.write(self._file, {"runs": self.runs})

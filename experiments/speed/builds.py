@@ -69,16 +69,5 @@ def measure_builds(
                 method.build(database, seed)
                 times[method.name].append(time.perf_counter() - start)
         for method in methods:
-            memory = method.nbytes()
-            report.builds.append(
-                Build(
-                    case=case.name,
-                    n=case.n,
-                    major=None,
-                    alpha=None,
-                    family=method.family,
-                    method=method.index_name,
-                    seconds=min(times[method.name]),
-                    memory_ratio=None if memory is None else memory / database.nbytes,
-                )
-            )
+            seconds = min(times[method.name])
+            report.builds.append(Build.of_plain(case.name, method, database, seconds))

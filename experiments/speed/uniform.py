@@ -94,17 +94,7 @@ def _build(case: UniformCase, method: Method, database: Float32Array, seed: int)
         start = time.perf_counter()
         method.build(database, seed)
         seconds = time.perf_counter() - start
-    memory = method.nbytes()
-    return Build(
-        case=case.name,
-        n=case.n,
-        major=None,
-        alpha=None,
-        family=method.family,
-        method=method.index_name,
-        seconds=seconds,
-        memory_ratio=None if memory is None else memory / database.nbytes,
-    )
+    return Build.of_plain(case.name, method, database, seconds)
 
 
 def _truth(database: Float32Array, queries: Float32Array) -> Int64Array:

@@ -17,12 +17,13 @@ from typing import Any
 import numpy as np
 
 from hiernorm import _core, _files
+from hiernorm._regular_files import read_regular
 from hiernorm.array_types import AnyArray, Float32Array, Int64Array
 from hiernorm.payload.columns import Column
 from hiernorm.payload.memory import MemoryPayload
 from hiernorm.settings import IndexSettings
 from hiernorm.storage.encoding import write_segment
-from hiernorm.storage.errors import DamagedError, FormatVersionError
+from hiernorm.storage.errors import DamagedError, FormatVersionError, NotADatabaseError
 from hiernorm.storage.integrity import wrong_tensors
 from hiernorm.storage.manifest import FileRecord, Parameters
 from hiernorm.storage.payload_file import PayloadFile, column_tensors
@@ -36,6 +37,9 @@ LARGE = ("rows", "major_codes", "minor_codes", "cone")
 """Tensors whose names begin so are not read when a file is opened."""
 PAYLOAD = ("values.", "valid.", "offsets.")
 """How the names of the tensors of payload begin: a column is checked when it is mapped."""
+
+VECTOR_FILES = {b"\x93NUMPY": ".npy", b"PK\x03\x04": ".npz or zip", b"PAR1": "Parquet"}
+"""How files begin that hold vectors but no index."""
 
 
 @dataclass(frozen=True)
@@ -129,6 +133,8 @@ def load_index(path: Path, *, check: bool) -> SavedIndex:
     ------
     DamagedError
         The file is not what was written, or no saved index.
+    NotADatabaseError
+        It is a file of vectors: ``.npy``, ``.npz`` or Parquet.
     FormatVersionError
         A newer hiernorm has written it.
     """
@@ -136,6 +142,7 @@ def load_index(path: Path, *, check: bool) -> SavedIndex:
         raise IsADirectoryError(
             f"{path} is a folder; an index is saved to one file. Database.open opens a database"
         )
+    _refuse_vectors(path)
     file = TensorFile(path)
     members, description = _members(file)
     try:
@@ -170,6 +177,16 @@ def load_index(path: Path, *, check: bool) -> SavedIndex:
     return SavedIndex(
         settings, next_id, fitted_on, core, segment.ids, segment.rows, payload, mapped
     )
+
+
+def _refuse_vectors(path: Path) -> None:
+    """Raise NotADatabaseError for a file of vectors, which is no damaged index."""
+    begin = read_regular(path, max(map(len, VECTOR_FILES)))
+    for mark, kind in VECTOR_FILES.items():
+        if begin.startswith(mark):
+            raise NotADatabaseError(
+                f"{path} is a {kind} file, not one that Index.save wrote; Index.add reads vectors"
+            )
 
 
 def _digest(members: dict[str, Any], segment: dict[str, Any]) -> str:

@@ -79,6 +79,8 @@ class IndexPersistence(IndexChanges):
         ------
         hiernorm.storage.errors.DamagedError
             The file is truncated or changed, or is no saved index.
+        hiernorm.storage.errors.NotADatabaseError
+            It is a file of vectors: ``.npy``, ``.npz`` or Parquet.
         hiernorm.storage.errors.FormatVersionError
             A newer hiernorm has written it.
         """

@@ -15,6 +15,8 @@ import pytest
 pytest.importorskip("pycolmap", reason="needs pycolmap")
 pytest.importorskip("cv2", reason="needs OpenCV")
 
+from click.testing import CliRunner
+
 from colmap_support import photo_views, sift_bytes, write_database
 from hiernorm.adapters.colmap import (
     ColmapDatabase,
@@ -22,6 +24,7 @@ from hiernorm.adapters.colmap import (
     match_database,
     verify_pairs,
 )
+from hiernorm.cli.app import app
 from hiernorm.storage.errors import (
     DamagedError,
     FormatVersionError,
@@ -137,6 +140,70 @@ def test_verification_needs_room_before_colmap_begins(database, monkeypatch):
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=2**20))
     with pytest.raises(OSError, match=r"no space left .* 1,048,576 are free"):
         verify_pairs(database)
+
+
+BROKEN = {
+    "no keypoints": (
+        "DELETE FROM keypoints WHERE image_id = 3",
+        r"image '02.png' has no keypoints",
+    ),
+    "few keypoints": (
+        "UPDATE keypoints SET rows = 5, data = SUBSTR(data, 1, 5 * cols * 4) WHERE image_id = 3",
+        r"name keypoint \d+ of image '02.png', which has 5 keypoints",
+    ),
+    "cut keypoints": ("UPDATE keypoints SET rows = rows + 1", r"keypoints of image .* should take"),
+    "cut matches": ("UPDATE matches SET rows = rows + 1", r"matches of pair \(1, 2\) should take"),
+    "one column": ("UPDATE matches SET rows = 2 * rows, cols = 1", "1 columns, expected 2"),
+    "wrong matches": (
+        "UPDATE matches SET data = RANDOMBLOB(LENGTH(data))",
+        r"matches of pair \(1, 2\) name keypoint",
+    ),
+}
+
+
+@pytest.mark.parametrize("broken", BROKEN)
+def test_what_would_end_colmap_is_an_error_before_it_begins(database, broken):
+    statement, text = BROKEN[broken]
+    match_database(database)
+    change(database, statement)
+    with pytest.raises((DamagedError, KeyError), match=text):
+        verify_pairs(database)
+
+
+def test_verification_of_a_locked_database_is_refused(database):
+    match_database(database)
+    other = sqlite3.connect(database, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(LockedError, match="another process is writing"):
+        verify_pairs(database, wait_seconds=0.1)
+    other.close()
+    assert verify_pairs(database) == 6
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a disk that is always full")
+def test_a_disk_that_fails_is_no_damaged_database(database):
+    # The log's index, a file beside the database, cannot be written.
+    connection = sqlite3.connect(database)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.close()
+    os.symlink("/dev/full", f"{database}-shm")
+    with pytest.raises(OSError, match=r"cannot be read or written .*: is the disk full"):
+        ColmapDatabase(database)
+
+
+@pytest.mark.parametrize("command", ["match", "pairs"])
+def test_databases_without_images_or_descriptors_say_so(database, command):
+    change(database, "DELETE FROM descriptors WHERE image_id = 2")
+    if command == "pairs":
+        found = CliRunner().invoke(app, ["colmap", "pairs", str(database)])
+        assert found.exit_code == 0
+        assert "1 image without descriptors was left out: 01.png" in found.output
+    change(database, "DELETE FROM descriptors WHERE image_id > 1")
+    change(database, "DELETE FROM images WHERE image_id > 1")
+    found = CliRunner().invoke(app, ["colmap", command, str(database)])
+    assert found.exit_code == 1
+    assert "has 1 image" in found.output
+    assert "run COLMAP's feature extraction" in found.output
 
 
 def test_missing_descriptors_are_named_and_other_pairs_can_be_matched(database):

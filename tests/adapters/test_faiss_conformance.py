@@ -1,8 +1,4 @@
-"""The same operations give the same results in FAISS and here: values, shapes, types, errors.
-
-Vectors are such that float32 sums have no rounding, and results without ties are compared: FAISS
-promises neither bits nor an order of ties.
-"""
+"""The same operations give the same results in FAISS and here: values, shapes and types."""
 
 from __future__ import annotations
 
@@ -13,45 +9,9 @@ import numpy as np
 import pytest
 
 import hiernorm.adapters.faiss_shaped as ours
+from faiss_pairs import IDS, METRICS, THRESHOLDS, D, Q, X, assert_same, flat, full, kept, mapped
 
 theirs = pytest.importorskip("faiss", reason="needs hiernorm[bench]")
-
-D = 16
-METRICS = {"ip": ours.METRIC_INNER_PRODUCT, "l2": ours.METRIC_L2}
-THRESHOLDS = {"ip": 30.0, "l2": 700.0}
-
-
-def rows_without_rounding(count: int, steps: int, seed: int) -> np.ndarray:
-    """Multiples of 1 / steps from -9 to 9."""
-    values = np.random.default_rng(seed).integers(-9 * steps, 9 * steps + 1, (count, D))
-    return (values / steps).astype(np.float32)
-
-
-X = rows_without_rounding(300, 32, seed=0)
-Q = {"ip": rows_without_rounding(25, 64, seed=3), "l2": rows_without_rounding(25, 32, seed=7)}
-IDS = np.random.default_rng(2).permutation(1000)[:300] - 200
-
-
-def flat(faiss, metric):
-    return faiss.IndexFlat(D, METRICS[metric])
-
-
-def full(faiss, metric):
-    index = flat(faiss, metric)
-    index.add(X[:100])
-    index.add(X[100:])
-    return index
-
-
-def mapped(faiss, metric, kind="IndexIDMap", ids=IDS):
-    index = getattr(faiss, kind)(flat(faiss, metric))
-    index.add_with_ids(X[:120], ids[:120])
-    index.add_with_ids(X[120:], ids[120:])
-    return index
-
-
-def kept(index):
-    return index.ntotal, index.d, index.metric_type, index.is_trained
 
 
 def search_flat(faiss, metric):
@@ -309,19 +269,6 @@ OPERATIONS = [
 ]
 
 
-def assert_same(mine, other):
-    """Equal values of equal types, through tuples and lists."""
-    if isinstance(other, (tuple, list)):
-        assert len(mine) == len(other)
-        for a, b in zip(mine, other, strict=True):
-            assert_same(a, b)
-    elif isinstance(other, np.ndarray):
-        assert (mine.dtype, mine.shape) == (other.dtype, other.shape)
-        np.testing.assert_array_equal(mine, other)
-    else:
-        assert mine == other
-
-
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.__name__)
 def test_an_operation_has_the_results_of_faiss(operation, metric):
@@ -332,73 +279,3 @@ def test_the_scores_that_are_compared_have_no_ties():
     for metric in METRICS:
         scores = full(theirs, metric).search(Q[metric], 300)[0]
         assert (np.diff(scores) != 0).all()
-
-
-WRONG = {
-    "dimensions of an addition": lambda f: full(f, "l2").add(X[:, :7]),
-    "dimensions of a query": lambda f: full(f, "l2").search(X[:, :7], 1),
-    "dimensions of a range": lambda f: full(f, "l2").range_search(X[:, :7], 1),
-    "k of 0": lambda f: full(f, "l2").search(X, 0),
-    "k below 0": lambda f: full(f, "l2").search(X, -5),
-    "shape of D": lambda f: full(f, "l2").search(X, 2, D=np.empty((3, 3), np.float32)),
-    "position behind the last": lambda f: full(f, "l2").reconstruct(300),
-    "positions behind the last": lambda f: full(f, "l2").reconstruct_n(299, 5),
-    "position below 0": lambda f: full(f, "l2").reconstruct_n(-1, 1),
-    "ids of a flat index": lambda f: flat(f, "l2").add_with_ids(X, IDS),
-    "no ids": lambda f: mapped(f, "l2").add(X),
-    "too few ids": lambda f: mapped(f, "l2").add_with_ids(X, IDS[1:]),
-    "vectors of an IndexIDMap": lambda f: mapped(f, "l2").reconstruct(int(IDS[0])),
-    "an unknown id": lambda f: mapped(f, "l2", "IndexIDMap2").reconstruct(5000),
-    "ids that are not unique": lambda f: mapped(
-        f, "l2", "IndexIDMap2", IDS // 2
-    ).check_consistency(),
-    "an index that is not empty": lambda f: f.IndexIDMap(full(f, "l2")),
-    "merging other metrics": lambda f: f.IndexFlatL2(D).merge_from(f.IndexFlatIP(D)),
-    "merging other dimensions": lambda f: f.IndexFlatL2(D).merge_from(f.IndexFlatL2(D + 1)),
-    "merging with other ids": lambda f: full(f, "l2").merge_from(full(f, "l2"), 5),
-    "an unknown description": lambda f: f.index_factory(D, "Blah"),
-    "spaces in a description": lambda f: f.index_factory(D, "IDMap, Flat"),
-    "a file that is not there": lambda f: f.read_index("there is no such file"),
-    "bytes of something else": lambda f: f.deserialize_index(np.zeros(100, np.uint8)),
-    "half of the bytes": lambda f: f.deserialize_index(f.serialize_index(full(f, "l2"))[:5000]),
-    "normalisation of float64": lambda f: f.normalize_L2(X.astype(np.float64)),
-}
-
-
-@pytest.mark.parametrize("case", WRONG)
-def test_a_mistake_raises_what_faiss_raises(case):
-    with pytest.raises(Exception) as theirs_raised:  # noqa: PT011
-        WRONG[case](theirs)
-    with pytest.raises(theirs_raised.type) as ours_raised:
-        WRONG[case](ours)
-    assert len(str(ours_raised.value)) > 20
-
-
-def test_normalised_rows_have_the_direction_and_norm_of_those_of_faiss():
-    rows = np.random.default_rng(0).standard_normal((9000, 24)).astype(np.float32)
-    rows[5] = 0
-    mine, other = rows.copy(), rows.copy()
-    ours.normalize_L2(mine)
-    theirs.normalize_L2(other)
-    np.testing.assert_array_max_ulp(mine, other, maxulp=4)
-    assert (mine[5] == 0).all()
-
-
-def test_the_threads_that_are_set_do_not_change_an_answer():
-    index = full(ours, "ip")
-    before = ours.omp_get_max_threads()
-    try:
-        answers = []
-        for threads in (1, 3):
-            ours.omp_set_num_threads(threads)
-            assert ours.omp_get_max_threads() == threads
-            answers.append(index.search(Q["ip"], 20))
-    finally:
-        ours.omp_set_num_threads(before)
-    assert_same(*answers)
-
-
-def test_settings_of_kernels_have_the_values_of_faiss_and_may_be_set(monkeypatch):
-    for name, value in vars(ours.cvar).items():
-        assert getattr(theirs.cvar, name) == value
-        monkeypatch.setattr(ours.cvar, name, value + 1)

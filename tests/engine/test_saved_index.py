@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import hiernorm
-from hiernorm.storage.errors import DamagedError, FormatVersionError
+from hiernorm.storage.errors import DamagedError, FormatVersionError, NotADatabaseError
 from support import assert_same_hits, every_kind_and_metric, filled, hn_rows, random_rows
 
 N, D, MAJOR = 700, 24, 8
@@ -229,7 +229,7 @@ def test_changed_parameters_are_found_without_a_full_check(tmp_path: Path) -> No
 
 def test_other_files_are_refused_by_name(tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", random_rows(10, 4))
-    with pytest.raises(DamagedError, match=r"x\.npy"):
+    with pytest.raises(NotADatabaseError, match=r"x\.npy is a \.npy file, not one"):
         hiernorm.Index.load(tmp_path / "x.npy")
     database = hiernorm.Database.create(tmp_path / "db", 4)
     database.add(random_rows(300, 4))

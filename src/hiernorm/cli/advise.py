@@ -10,17 +10,16 @@ import click
 import numpy as np
 
 from hiernorm._files import replacing
-from hiernorm.array_types import Float32Array
 from hiernorm.arrays import as_rows
 from hiernorm.cli.help import examples, option
-from hiernorm.cli.options import EXISTING_FILE, HITS, JSON, METRIC, OUTPUT_FILE
+from hiernorm.cli.options import EXISTING_FILE, HITS, JSON, METRIC, OutputPicture
 from hiernorm.cli.progress import working
 from hiernorm.cli.requirements import PARQUET, needs
+from hiernorm.cli.vectors import read_vectors
 from hiernorm.explanation import QUERIES, Explanation
 from hiernorm.extras import import_extra
 from hiernorm.index import Index
 from hiernorm.settings import Metric
-from hiernorm.storage.sources import read_pieces
 
 LEAST_ROWS = 1000
 SERIES = ("#1b6ca8", "#b8b8b8")
@@ -51,7 +50,7 @@ SERIES = ("#1b6ca8", "#b8b8b8")
 @JSON
 @option(
     "--plot",
-    type=OUTPUT_FILE,
+    type=OutputPicture(".png", ".jpg", ".pdf", ".svg"),
     help="Write a picture to this file: the spread of the energy, and the times.",
 )
 @PARQUET
@@ -71,7 +70,7 @@ def advise(
     them, answers queries that are not in it. So does a scan of all rows. Both are exact.
     """
     with working(f"reading {vectors.name}"):
-        rows = _read(vectors)
+        rows = read_vectors(vectors)
     if len(rows) < LEAST_ROWS:
         raise click.ClickException(
             f"{vectors} has {len(rows):,} vectors; any search is fast below {LEAST_ROWS:,}"
@@ -82,7 +81,7 @@ def advise(
         held_out[np.linspace(0, len(sample) - 1, QUERIES).astype(np.int64)] = True
         asked, sample = sample[held_out], sample[~held_out]
     else:
-        asked = as_rows("queries", _read(queries), rows.shape[1])[:QUERIES]
+        asked = as_rows("queries", read_vectors(queries), rows.shape[1])[:QUERIES]
     index = Index(dim=rows.shape[1], metric=metric)
     with working(f"building an index of {len(sample):,} vectors") as show:
         index.add(sample)
@@ -93,13 +92,6 @@ def advise(
         draw(found, plot)
         if not as_json:
             click.echo(f"{plot} shows it")
-
-
-def _read(path: Path) -> Float32Array:
-    pieces = [np.asarray(rows, np.float32) for rows, _ in read_pieces(path)]
-    if not pieces:
-        raise click.ClickException(f"{path} has no vectors")
-    return np.concatenate(pieces)
 
 
 def draw(found: Explanation, path: Path) -> None:

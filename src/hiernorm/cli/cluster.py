@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import click
-import numpy as np
 
 from hiernorm.cli.help import examples, option
 from hiernorm.cli.info import echo_facts
@@ -26,13 +25,13 @@ from hiernorm.cli.payload import CONDITION, read_where
 from hiernorm.cli.progress import progress_bar, working
 from hiernorm.cli.requirements import needs
 from hiernorm.cli.search import echo_damage, echo_hits
+from hiernorm.cli.vectors import read_vectors
 from hiernorm.distributed import ShardedDatabase
 from hiernorm.distributed import build as build_shards
 from hiernorm.distributed.location import Location
 from hiernorm.distributed.session import connect
 from hiernorm.extras import import_extra
 from hiernorm.settings import Metric
-from hiernorm.storage.sources import read_pieces
 
 DATABASE = click.argument("database", metavar="DATABASE")
 ADDRESS = option(
@@ -127,7 +126,7 @@ def search(
     The command prints a header and a line per hit: the query's row in the file and the hit's rank,
     both from 0, the hit's id and its score, separated by tabs.
     """
-    rows = np.concatenate([piece for piece, _ in read_pieces(queries)])
+    rows = read_vectors(queries)
     with _opened(database, address, local, deadline) as db:
         hits = db.search(
             rows, k, where=read_where(where, db.string_keys), allow_partial=allow_partial

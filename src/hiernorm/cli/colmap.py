@@ -119,6 +119,7 @@ def match(
     if sum(choice is not None for choice in (pairs, retrieve, sequential)) > 1:
         raise click.UsageError("choose one of --pairs, --retrieve and --sequential")
     with ColmapDatabase(database) as opened:
+        _require_two(database, len(opened.images()), "image")
         wanted = _choose_pairs(opened, pairs, retrieve, sequential, threads)
         options = MatchingOptions.for_type(
             common_type(opened, wanted), max_ratio, max_distance, cross_check
@@ -164,10 +165,19 @@ def pairs(database: Path, top: int, out: Path | None, threads: int | None, as_js
     """
     with ColmapDatabase(database) as opened:
         images = opened.images()
+        left_out = [image.name for image in images if image.descriptors is None]
+        _require_two(database, len(images) - len(left_out), "image with descriptors")
         with progress_bar("voting", "images") as show:
             found = retrieve_pairs(opened, top, threads=threads, progress=show)
     if out is not None:
         write_pairs(out, found, images)
+    if left_out:
+        many = "s" if len(left_out) > 1 else ""
+        click.echo(
+            f"{len(left_out):,} image{many} without descriptors {'were' if many else 'was'} left "
+            f"out: {', '.join(left_out[:5])}{', ...' if left_out[5:] else ''}",
+            err=True,
+        )
     names = {image.image_id: image.name for image in images}
     listed = [[names[a], names[b]] for a, b in found]
     if as_json:
@@ -227,6 +237,14 @@ def compare(
     _echo_table(found)
     if out is not None:
         click.echo(f"picture: {out}")
+
+
+def _require_two(database: Path, found: int, what: str) -> None:
+    """Raise unless there are two images, which make a pair."""
+    if found < 2:
+        raise ValueError(
+            f"{database} has {found} {what}, a pair needs 2: run COLMAP's feature extraction first"
+        )
 
 
 def _choose_pairs(

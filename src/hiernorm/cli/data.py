@@ -87,7 +87,9 @@ def data() -> None:
     type=COUNT,
     help="Maximum matching pairs. There are as many non-matching pairs.",
 )
-@option("--seed", default=DEFAULT.seed, help="Seed of the random choices.")
+@option(
+    "--seed", default=DEFAULT.seed, type=click.IntRange(min=0), help="Seed of the random choices."
+)
 @option(
     "--tracks",
     is_flag=True,

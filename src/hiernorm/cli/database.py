@@ -68,10 +68,10 @@ def _insert(
 
 @contextmanager
 def _naming(source: Path) -> Iterator[None]:
-    """Begin the text of a ValueError with the file that it is about."""
+    """Begin the text of an error about vectors with the file that they come from."""
     try:
         yield
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         text = str(error)
         raise ValueError(text if str(source) in text else f"{source}: {text}") from error
 

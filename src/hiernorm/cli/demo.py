@@ -50,7 +50,7 @@ SYNTHETIC_K = 10
 @option(
     "--synthetic", "is_synthetic", is_flag=True, help="Search synthetic vectors instead of photos."
 )
-@option("--seed", default=0, help="Seed of the random numbers.")
+@option("--seed", default=0, type=click.IntRange(min=0), help="Seed of the random numbers.")
 @option(
     "-o",
     "--out",

@@ -10,7 +10,7 @@ import click
 from hiernorm.cli.exit_codes import SOME_FAILED
 from hiernorm.cli.help import examples, option
 from hiernorm.cli.options import EXISTING, JSON, OUTPUT_FOLDER
-from hiernorm.cli.photo_options import feature_options
+from hiernorm.cli.photo_options import feature_options, sizes_of
 from hiernorm.cli.progress import progress_bar
 from hiernorm.cli.requirements import needs
 from hiernorm.models.model import PROVIDERS
@@ -81,6 +81,6 @@ def describe(
         click.echo(json.dumps(report))
     else:
         click.echo(", ".join(f"{count} {word}" for word, count in counts.items()))
-        click.echo(f"{out}: {len(collection)} photos, {len(collection.ids):,} keypoints")
+        click.echo(f"{out}: {sizes_of(collection)}")
     if result.failed:
         raise click.exceptions.Exit(SOME_FAILED)

@@ -64,7 +64,7 @@ DEFAULT_MODELS = ("sift", "rootsift", *OUR_MODELS)
     help="Width of SIFT in pixels.",
 )
 @option("--rounds", default=1000, type=click.IntRange(min=1), help="Number of bootstrap samples.")
-@option("--seed", default=0, help="Seed of bootstrap and queries.")
+@option("--seed", default=0, type=click.IntRange(min=0), help="Seed of bootstrap and queries.")
 @THREADS
 @option(
     "-o",

@@ -11,6 +11,7 @@ import click
 from hiernorm.cli.exit_codes import NO_MATCH
 from hiernorm.cli.help import examples, option
 from hiernorm.cli.options import EXISTING_FILE, JSON, PATH, PICTURE
+from hiernorm.cli.photo_options import sizes_of
 from hiernorm.cli.progress import working
 from hiernorm.cli.requirements import needs
 from hiernorm.models import load_model
@@ -105,7 +106,7 @@ def locate_command(
                 f"{row['photo']}"
             )
         times = ", ".join(f"{step} {s:.2f} s" for step, s in seconds.items())
-        click.echo(f"{len(collection)} photos, {len(collection.ids):,} keypoints; {times}")
+        click.echo(f"{sizes_of(collection)}; {times}")
         if not convincing:
             reason = (
                 f"of the best, {found[0].match.evidence.reason}"

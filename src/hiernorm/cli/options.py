@@ -57,6 +57,28 @@ class OutputPath(click.Path):
         return path
 
 
+class OutputPicture(OutputPath):
+    """A picture to write; a name that ends otherwise is an error before any work.
+
+    Examples
+    --------
+    >>> OutputPicture(".png", ".jpg").convert("matches.png", None, None).name
+    'matches.png'
+    """
+
+    def __init__(self, *suffixes: str) -> None:
+        super().__init__(dir_okay=False)
+        self.suffixes = suffixes
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        """Return the path."""
+        path = super().convert(value, param, ctx)
+        if path.suffix.lower() not in self.suffixes:
+            expected = ", ".join(self.suffixes[:-1]) + f" or {self.suffixes[-1]}"
+            self.fail(f"{str(path)!r}: pictures are written as {expected}", param, ctx)
+        return path
+
+
 class Scene(click.ParamType):  # type: ignore[type-arg]
     """The path of a scene of patches, a folder or a zip, which must exist."""
 
@@ -129,7 +151,7 @@ JSON = option("--json", "as_json", is_flag=True, help="Print one JSON object on 
 PICTURE = option(
     "-o",
     "--out",
-    type=OUTPUT_FILE,
+    type=OutputPicture(".png", ".jpg", ".jpeg", ".webp"),
     help="Write a picture of the matches to this file.",
 )
 MODEL = option(

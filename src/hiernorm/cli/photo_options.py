@@ -10,6 +10,7 @@ import click
 
 from hiernorm.cli.help import option
 from hiernorm.cli.options import KEYPOINTS, LONGEST_SIDE, MODEL
+from hiernorm.vision.collection import Collection
 from hiernorm.vision.features import FeatureSettings
 from hiernorm.vision.geometry import GEOMETRIES
 from hiernorm.vision.keypoints import DETECTORS
@@ -28,6 +29,12 @@ GEOMETRY = option(
     default="auto",
     help="Geometry that the matches must agree with.",
 )
+
+
+def sizes_of(collection: Collection) -> str:
+    """How many photos and keypoints a collection has, in words."""
+    counts = {"photo": len(collection), "keypoint": len(collection.ids)}
+    return ", ".join(f"{n:,} {word}{'' if n == 1 else 's'}" for word, n in counts.items())
 
 
 def feature_options(command: Callable[..., R]) -> Callable[..., R]:

@@ -30,12 +30,12 @@ from hiernorm.cli.payload import (
 )
 from hiernorm.cli.progress import progress_bar, working
 from hiernorm.cli.requirements import PARQUET
+from hiernorm.cli.vectors import read_vectors
 from hiernorm.hits import Hits
 from hiernorm.index import Index
 from hiernorm.storage.database import Database
 from hiernorm.storage.errors import DamagedError
 from hiernorm.storage.exporter import write_arrays
-from hiernorm.storage.sources import read_pieces
 from hiernorm.verification import Verification
 
 
@@ -75,7 +75,7 @@ def search(
     both from 0, the hit's id and its score, separated by tabs.
     """
     db = Database.open(database, threads=threads)
-    rows = np.concatenate([piece for piece, _ in read_pieces(queries)])
+    rows = read_vectors(queries)
     shown = shown_columns(columns, db)
     with working(f"searching {len(db):,} entries"):
         hits = db.search(rows, k, where=read_where(where, db.string_keys))
@@ -85,7 +85,7 @@ def search(
             echo_result(as_json, f"{out}: {len(hits):,} queries", queries=len(hits), k=k)
             return
         write_arrays(out, {"ids": hits.ids, "scores": hits.scores})
-        echo_result(as_json, f"{out}: {len(hits):,} queries, {k} hits each", queries=len(hits), k=k)
+        echo_result(as_json, f"{out}: {len(hits):,} queries, k = {k:,}", queries=len(hits), k=k)
         return
     if shown or db.string_keys:
         exact = bool(hits.certificate.exact.all())

@@ -181,7 +181,7 @@ CURVES = "curves.png"
     show_default="1e-3",
     help="Learning rate of the last layers alone.",
 )
-@option("--seed", type=int, show_default="0", help="Seed of everything random.")
+@option("--seed", type=click.IntRange(min=0), show_default="0", help="Seed of everything random.")
 @THREADS
 @option(
     "--device",

@@ -189,6 +189,8 @@ def _find_files(root: Path, scene: str) -> _FolderReader | _ZipReader:
         return _FolderReader(path)
     if archive.is_file():
         return _ZipReader(archive)
+    if path.is_file():
+        raise ValueError(f"{path} is no scene of patches: a scene is a folder or a .zip")
     if path == archive:
         raise FileNotFoundError(f"no scene {scene!r}: there is no {archive}")
     raise FileNotFoundError(f"no scene {scene!r}: neither {path}/ nor {archive.name} in {root}")

@@ -48,7 +48,8 @@ def _load(path: Path, mmap_mode: Literal["r"] | None) -> AnyArray:
     try:
         array = np.load(path, mmap_mode=mmap_mode, allow_pickle=False)
     except (ValueError, EOFError, SyntaxError, UnicodeError, TypeError) as error:
-        reason = "it holds Python objects, or is no .npy file" if "pickle" in str(error) else error
+        foreign = any(word in str(error) for word in ("pickle", "Python objects"))
+        reason = "it holds Python objects, or is no .npy file" if foreign else error
         raise ValueError(f"{path} cannot be read: {reason}") from None
     if not isinstance(array, np.ndarray):
         raise ValueError(f"{path} cannot be read: it is an archive, not a .npy file")

@@ -105,10 +105,14 @@ class Collection:
                 return cls.create(path, settings, model)
         collection = cls.open(path)
         if collection.settings != settings or collection.model_digest != model.digest:
+            was, now = collection.settings.differences(settings)
+            if was == now:
+                was, now = (
+                    f"model {digest[:12]}" for digest in (collection.model_digest, model.digest)
+                )
             raise ValueError(
-                f"{path} was described with {collection.settings}, "
-                f"model {collection.model_digest[:12]}; now {settings}, "
-                f"model {model.digest[:12]}, is asked for: use the same, or start a new collection"
+                f"{path} was described with {was}; now {now} is asked for: use the same, or start "
+                "a new collection"
             )
         return collection
 

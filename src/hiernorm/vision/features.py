@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -46,6 +46,19 @@ class FeatureSettings:
         for name in ("limit", "longest_side"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+
+    def differences(self, other: FeatureSettings) -> tuple[str, str]:
+        """What differs, as it is here and as it is there.
+
+        Examples
+        --------
+        >>> FeatureSettings().differences(FeatureSettings(model="hn8", limit=500))
+        ('model hn16, limit 2000', 'model hn8, limit 500')
+        """
+        here, there = asdict(self), asdict(other)
+        names = [name for name in here if here[name] != there[name]]
+        was, now = (", ".join(f"{n} {values[n]}" for n in names) for values in (here, there))
+        return was, now
 
 
 @dataclass(frozen=True)

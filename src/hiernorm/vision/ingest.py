@@ -15,7 +15,7 @@ from hiernorm.extras import import_extra
 from hiernorm.models import Model, load_model
 from hiernorm.vision.collection import Collection
 from hiernorm.vision.features import FeatureSettings, PhotoFeatures, describe_photo
-from hiernorm.vision.photos import list_photos, read_photo
+from hiernorm.vision.photos import list_photos, read_grey, read_photo
 
 BATCH = 16
 """Photos that are added to the collection in one step."""
@@ -58,7 +58,8 @@ def ingest_photos(
     """Describe photos and add them to the collection at ``path``, which is created if needed.
 
     Unchanged photos are skipped, changed ones replaced, unreadable ones reported and skipped. After
-    Ctrl-C, photos that were described are in the collection.
+    Ctrl-C, photos that were described are in the collection. If no file is a picture, ValueError
+    says so and no collection is made.
 
     Parameters
     ----------
@@ -76,6 +77,8 @@ def ingest_photos(
         Called with the number of photos that are done, and of all.
     """
     model = load_model(settings.model, device=device)
+    if files and not Path(path).exists():
+        _require_photo(files)
     collection = Collection.open_or_create(path, settings, model)
     known = {photo.name: photo.digest for photo in collection.photos}
     ingested = IngestResult()
@@ -121,6 +124,18 @@ def ingest_photos(
     if collection.database.info()["segments"] >= COMPACT_FROM:
         collection.compact()
     return ingested
+
+
+def _require_photo(files: list[Path]) -> None:
+    """Raise ValueError if none of the files is a picture: then no collection is made."""
+    reason = ""
+    for file in files:
+        try:
+            read_grey(file)
+            return
+        except (OSError, ValueError) as error:
+            reason = str(error)
+    raise ValueError(f"none of {len(files):,} files can be described: {reason}")
 
 
 def _is_text(name: str) -> bool:

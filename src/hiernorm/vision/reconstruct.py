@@ -96,6 +96,8 @@ def reconstruct_photos(
     folder, settings = Path(out), settings or FeatureSettings(limit=4096)
     report = progress or (lambda step, done, total: None)
     names = [path.relative_to(photos).as_posix() for path in list_photos(Path(photos))]
+    if len(names) < 2:
+        raise ValueError(f"a reconstruction needs two photos or more, {photos} has {names[0]} only")
     folder.mkdir(parents=True, exist_ok=True)
     _check_settings(folder / "settings.json", settings)
     database = folder / "database.db"
@@ -145,20 +147,15 @@ def reconstruct_photos(
 
 def _check_settings(file: Path, settings: FeatureSettings) -> None:
     """Raise if the features in the folder were extracted in another way; else note the way."""
-    asked = asdict(settings)
-    if file.exists():
-        before = json.loads(file.read_text())
-        changed = [name for name, value in asked.items() if before.get(name) != value]
-        if changed:
-            was, now = (
-                ", ".join(f"{name} {values.get(name)}" for name in changed)
-                for values in (before, asked)
-            )
-            raise ValueError(
-                f"{file.parent} has features with {was}, asked for is {now}: choose another folder"
-            )
-    else:
-        write_atomically(file, json.dumps(asked).encode())
+    if not file.exists():
+        write_atomically(file, json.dumps(asdict(settings)).encode())
+        return
+    before = FeatureSettings(**json.loads(file.read_text()))
+    if before != settings:
+        was, now = before.differences(settings)
+        raise ValueError(
+            f"{file.parent} has features with {was}, asked for is {now}: choose another folder"
+        )
 
 
 def _describe(

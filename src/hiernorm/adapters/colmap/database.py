@@ -127,14 +127,14 @@ class ColmapDatabase(Closing):
                 "SELECT type, cols FROM descriptors WHERE image_id = ?", (image_id,)
             ).fetchone()
         if row is None:
-            raise KeyError(_no_descriptors(self._name(image_id)))
+            raise KeyError(_no_descriptors(self.name(image_id)))
         if row[0] == DescriptorType.UNDEFINED and row[1] == SIFT_BYTES:
             return DescriptorType.SIFT  # as COLMAP migrates databases without types
         try:
             return DescriptorType(row[0])
         except ValueError:
             raise FormatVersionError(
-                f"{self.path}: image {self._name(image_id)!r} has descriptors of type {row[0]}, "
+                f"{self.path}: image {self.name(image_id)!r} has descriptors of type {row[0]}, "
                 f"known are {', '.join(f'{t.value} ({t.name})' for t in DescriptorType)}"
             ) from None
 
@@ -146,7 +146,7 @@ class ColmapDatabase(Closing):
             return rows
         if rows.shape[1] % 4:
             raise DamagedError(
-                f"{self.path}: descriptors of image {self._name(image_id)!r} take {rows.shape[1]} "
+                f"{self.path}: descriptors of image {self.name(image_id)!r} take {rows.shape[1]} "
                 "bytes each, which is no number of float32 values"
             )
         return rows.view(np.float32)
@@ -244,6 +244,11 @@ class ColmapDatabase(Closing):
             for table in ("matches", "two_view_geometries"):
                 self.connection.executemany(f"DELETE FROM {table} WHERE pair_id = ?", keys)
 
+    def require_unlocked(self) -> None:
+        """LockedError if another process is writing, and still is after ``wait_seconds``."""
+        with self._transaction():
+            pass
+
     @contextmanager
     def _transaction(self) -> Iterator[None]:
         with self._errors():
@@ -277,8 +282,15 @@ class ColmapDatabase(Closing):
                 ) from error
             if "not a database" in text:
                 raise NotADatabaseError(f"{self.path} is not a database of COLMAP") from error
-            if "malformed" in text or "disk I/O" in text:
+            if "malformed" in text:
                 raise DamagedError(f"{self.path} is damaged: {text}") from error
+            if "disk I/O" in text or "unable to open" in text:
+                raise OSError(
+                    errno.EIO,
+                    f"{self.path} cannot be read or written ({text}): is the disk full, or its "
+                    "folder closed to this user? What was written is kept: mend this and run it "
+                    "again",
+                ) from error
             raise
 
     def _check_schema(self) -> None:
@@ -299,7 +311,8 @@ class ColmapDatabase(Closing):
         columns = self.connection.execute("PRAGMA table_info(descriptors)").fetchall()
         self._has_types = any(row[1] == "type" for row in columns)
 
-    def _name(self, image_id: int) -> str:
+    def name(self, image_id: int) -> str:
+        """The name of an image; its number if it has none."""
         with self._lock:
             row = self.connection.execute(
                 "SELECT name FROM images WHERE image_id = ?", (image_id,)
@@ -312,13 +325,13 @@ class ColmapDatabase(Closing):
                 f"SELECT rows, cols, data FROM {table} WHERE image_id = ?", (image_id,)
             ).fetchone()
         if row is None:
-            name = self._name(image_id)
+            name = self.name(image_id)
             raise KeyError(
                 _no_descriptors(name)
                 if table == "descriptors"
                 else f"image {name!r} has no {table}"
             )
-        return self._array(f"{table} of image {self._name(image_id)!r}", dtype, *row)
+        return self._array(f"{table} of image {self.name(image_id)!r}", dtype, *row)
 
     def _array(
         self, what: str, dtype: npt.DTypeLike, rows: int, cols: int, data: bytes | None

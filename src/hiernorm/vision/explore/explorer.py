@@ -26,8 +26,8 @@ LONGEST_SIDE = 1600
 MAX_NEIGHBOURS = 100
 CACHED_PHOTOS = 8
 THUMBNAIL_SIDE, CACHED_THUMBNAILS = 160, 1024
-START_KEYPOINTS = 64
-"""Keypoints of a photo among which the page's first one is chosen."""
+START_KEYPOINTS = 400
+"""Keypoints of a photo among which the page's first one is chosen: as many as the page shows."""
 
 
 class Explorer:
