@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -203,6 +204,42 @@ def test_missing_files_and_photos_are_named(tmp_path):
     features = write_features(tmp_path / "features.h5", {"a": views(5)[0]})
     with pytest.raises(KeyError, match="no descriptors of 'b'"):
         match_features(features, [("a", "b")], tmp_path / "matches.h5")
+
+
+def test_a_full_disk_is_an_error_before_hdf5_writes(tmp_path, monkeypatch):
+    a, b = views(20)
+    features = write_features(tmp_path / "features.h5", {"a": a, "b": b, "c": a})
+    out = tmp_path / "matches.h5"
+    usage = shutil.disk_usage(tmp_path)
+
+    def fill(done, total):
+        monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=1000))
+
+    pairs = [("a", "b"), ("a", "c"), ("b", "c")]
+    with pytest.raises(OSError, match=r"no space left for .*matches\.h5: HDF5 may need"):
+        match_features(features, pairs, out, progress=fill)
+    with pytest.raises(OSError, match="1,000 are free"):
+        match_features(features, pairs, tmp_path / "new.h5")
+    monkeypatch.undo()
+    assert match_features(features, pairs, out) == 2
+
+
+def test_descriptors_that_cannot_be_matched_are_named(tmp_path):
+    file = tmp_path / "features.h5"
+    bad = {"flat": np.zeros(3), "cube": np.zeros((3, 4, 5)), "nan": np.full((4, 5), np.nan)}
+    with h5py.File(str(file), "w") as opened:
+        opened["good/descriptors"] = np.eye(4, dtype=np.float32)
+        opened["short/descriptors"] = np.eye(3, dtype=np.float32)
+        opened["text/descriptors"] = np.array([[b"x"]])
+        for name, rows in bad.items():
+            opened[f"{name}/descriptors"] = rows
+    for name in (*bad, "text"):
+        with pytest.raises(
+            (ValueError, TypeError), match=rf"features\.h5: descriptors of '{name}':"
+        ):
+            match_features(file, [("good", name)], tmp_path / "matches.h5")
+    with pytest.raises(ValueError, match=r"of 'good' have 4 dimensions, those of 'short' 3"):
+        match_features(file, [("good", "short")], tmp_path / "matches.h5")
 
 
 def test_no_descriptors_no_matches():

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hiernorm.adapters.disk_space import require_space
 from hiernorm.array_types import Float32Array, Int64Array
 from hiernorm.extras import import_extra
 from hiernorm.index import Index
@@ -154,6 +155,7 @@ def match_features(
             raise FileNotFoundError(f"no features at {file}: expected a file of hloc")
     wanted = _read_names(Path(pairs)) if isinstance(pairs, str | Path) else list(pairs)
     Path(matches).parent.mkdir(parents=True, exist_ok=True)
+    require_space(matches, 0, "HDF5")
     with (
         _open(h5py, features, "r") as first,
         _open(h5py, features_ref or features, "r") as second,
@@ -168,9 +170,15 @@ def match_features(
         for done, (one, other) in enumerate(sorted(todo), start=1):
             if one not in kept:  # sorted: the first photo stays while its pairs last
                 kept = {one: _descriptors(first, one, features, matcher.threads)}
-            found = matcher.match(
-                kept[one], _descriptors(second, other, features_ref or features, matcher.threads)
-            )
+            another = _descriptors(second, other, features_ref or features, matcher.threads)
+            dims = [rows.rows.shape[1] for rows in (kept[one], another)]
+            if dims[0] != dims[1]:
+                raise ValueError(
+                    f"{features}: descriptors of {one!r} have {dims[0]} dimensions, those of "
+                    f"{other!r} {dims[1]}: extract the features of all photos in one way"
+                )
+            found = matcher.match(kept[one], another)
+            require_space(matches, sum(rows.nbytes for rows in found.values()), "HDF5")
             _write(out, (one, other), found)
             if progress is not None:
                 progress(done, len(todo))
@@ -208,7 +216,13 @@ def pair_name(first: str, second: str) -> str:
 def _descriptors(opened: Any, name: str, file: Path | str, threads: int | None) -> DescriptorSet:
     if name not in opened or "descriptors" not in opened[name]:
         raise KeyError(f"{file} has no descriptors of {name!r}: extract its features first")
-    return DescriptorSet(np.asarray(opened[name]["descriptors"]).T, threads=threads)
+    try:
+        rows = np.asarray(opened[name]["descriptors"])
+        if rows.ndim != 2:
+            raise ValueError(f"expected the shape (D, N), got {rows.shape}")
+        return DescriptorSet(rows.T, threads=threads)
+    except (ValueError, TypeError, OSError) as error:
+        raise type(error)(f"{file}: descriptors of {name!r}: {error}") from error
 
 
 def _write(out: Any, pair: tuple[str, str], found: Mapping[str, npt.NDArray[Any]]) -> None:

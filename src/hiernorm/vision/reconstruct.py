@@ -24,8 +24,8 @@ from hiernorm.adapters.colmap.mapping import (
     explained_errors,
     import_pycolmap,
     quiet_colmap,
-    require_space,
 )
+from hiernorm.adapters.disk_space import require_space
 from hiernorm.array_types import Float32Array, UInt8Array
 from hiernorm.models import load_model
 from hiernorm.progress import BuildProgressCallback
@@ -186,7 +186,7 @@ def _describe(
 ) -> None:
     """Put photos and their features into the database; those that are there are kept."""
     pycolmap = import_pycolmap()
-    require_space(database, 0)
+    require_space(database, 0, "COLMAP")
     with explained_errors(database), quiet_colmap(pycolmap):
         with pycolmap.Database.open(str(database)) as opened:  # made if it is missing
             known = {image.name for image in opened.read_all_images()}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -13,10 +11,9 @@ from typing import Any
 from hiernorm.adapters.colmap.database import WAIT_SECONDS, ColmapDatabase, Pair, pair_id
 from hiernorm.adapters.colmap.pairing import exhaustive_pairs, write_pairs
 from hiernorm.adapters.colmap.soundness import require_sound_matches
+from hiernorm.adapters.disk_space import require_space
 from hiernorm.extras import import_extra
 
-SPACE = 2**20
-"""Bytes that COLMAP needs on the disk, whatever it writes."""
 SEED = 0
 """Of COLMAP's random numbers, so that the same call does the same work again."""
 
@@ -48,7 +45,7 @@ def verify_pairs(
         database.require_unlocked()
     # Inliers are some of the matches: in the log first, then in the database. COLMAP packs the
     # database when it closes it, through the log too.
-    require_space(path, 2 * matches + Path(path).stat().st_size)
+    require_space(path, 2 * matches + Path(path).stat().st_size, "COLMAP")
     with (
         tempfile.TemporaryDirectory() as folder,
         explained_errors(path),
@@ -90,25 +87,10 @@ def map_database(
     Path(out).mkdir(parents=True, exist_ok=True)
     with ColmapDatabase(path) as database:
         # Of its 24 bytes a keypoint and at most 30 an observation; a stored keypoint has 16.
-        require_space(out, 4 * database.stored_bytes("keypoints"))
+        require_space(out, 4 * database.stored_bytes("keypoints"), "COLMAP")
     with explained_errors(path), quiet_colmap(pycolmap):
         models = pycolmap.incremental_mapping(str(path), str(photos), str(out), options=options)
     return sorted(models.values(), key=lambda model: -model.num_reg_images())
-
-
-def require_space(path: Path | str, needed: int) -> None:
-    """Raise unless the disk of ``path`` has room for ``needed`` bytes and :data:`SPACE` more.
-
-    COLMAP ends the whole process when it cannot write, so this is asked before.
-    """
-    place = Path(path).resolve()
-    free = shutil.disk_usage(place if place.is_dir() else place.parent).free
-    if free < needed + SPACE:
-        raise OSError(
-            errno.ENOSPC,
-            f"no space left for {path}: COLMAP may need {needed + SPACE:,} bytes, {free:,} are "
-            "free. What was written is kept: make room and run this again",
-        )
 
 
 def import_pycolmap() -> Any:
