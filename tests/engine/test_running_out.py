@@ -56,12 +56,10 @@ print("right")
 
 @posix
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits the memory of Linux")
-@pytest.mark.parametrize("threads", [1, 2, 5])
-def test_a_search_without_memory_raises_and_ends_nothing(threads: int) -> None:
-    # The first exception of a thread needs memory itself, which it must have by then; so do the
-    # variables of a thread that has just started.
-    code = f"threads = {threads}\n"
-    code += """
+def test_a_search_without_memory_raises_and_ends_nothing() -> None:
+    # The first exception of a thread needs memory itself, which it must have by then. Threads that
+    # have just started need more: `make attack` tries them, a few searches seldom meet the moment.
+    code = """
 import resource
 import numpy as np, hiernorm
 rows = hiernorm.normalize(np.random.default_rng(0).standard_normal((20_000, 32)), 8, 1 / 8)
@@ -73,7 +71,7 @@ for shift in range(12, 26):
     space = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (space + (1 << shift), resource.RLIM_INFINITY))
     try:
-        found = index.range(rows[:400], 0.5, threads=threads).ids
+        found = index.range(rows[:400], 0.5, threads=1).ids
         assert (found == expected).all()
     except MemoryError:
         failed += 1
@@ -121,19 +119,6 @@ def _interrupted(act: Callable[[], object]) -> tuple[bool, float]:
     ended = time.perf_counter()
     thread.join()
     return interrupted, ended - sent
-
-
-@posix
-def test_ctrl_c_ends_what_numpy_computes() -> None:
-    rows = np.ones((400_000, 64), np.float16)
-
-    def normalize() -> None:
-        for _ in range(100):
-            hiernorm.normalize(rows, 16)
-
-    interrupted, seconds = _interrupted(normalize)
-    assert interrupted
-    assert seconds < 5.0  # as above
 
 
 @posix

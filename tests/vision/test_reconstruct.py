@@ -81,9 +81,20 @@ def test_the_points_lie_on_the_walls_of_the_room(made):
     assert np.abs(cosines - np.eye(3)).max() < 0.1
 
 
+def contents(path):
+    """All that the database has of photos and pairs. COLMAP's threads may map them otherwise."""
+    tables = ("images", "keypoints", "descriptors", "matches", "two_view_geometries")
+    connection = sqlite3.connect(path)
+    rows = {name: connection.execute(f"SELECT * FROM {name}").fetchall() for name in tables}
+    connection.close()
+    return rows
+
+
 def test_running_again_keeps_what_is_there(photos, made):
+    before = contents(made[0] / "database.db")
     done = run("reconstruct", photos, "-o", made[0], "--keypoints", 500, "--threads", 1, "--json")
-    assert json.loads(done.output)["points"] == made[1]["points"]
+    assert done.exit_code == 0, done.output
+    assert contents(made[0] / "database.db") == before
     with pycolmap.Database.open(str(made[0] / "database.db")) as database:
         assert database.num_images() == COUNT
         assert database.num_matched_image_pairs() == 6
