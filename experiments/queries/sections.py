@@ -185,9 +185,9 @@ def _take_turns(
     """Microseconds per query of each way: the median of the rounds."""
     queries = repeats * sum(len(part) for part in parts)
     seconds: dict[str, list[float]] = {name: [] for name in ways}
+    gc.collect()
     for number in range(rounds + 1):
         for name, search in ways.items():
-            gc.collect()
             gc.disable()
             try:
                 start = time.perf_counter()

@@ -169,6 +169,8 @@ MAX_COUNT = 2**62
 
 def as_count(name: str, value: int, least: int = 1, most: int = MAX_COUNT) -> int:
     """``value`` as an int from ``least`` to ``most``."""
+    if type(value) is int and least <= value <= most:
+        return value
     try:
         count = operator.index(value)
     except TypeError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -53,17 +54,19 @@ class Hits:
         scores: Float64Array,
         stats: bytes,
         entries: int,
-        digest: Callable[[], str],
+        digest: Callable[..., str],
         metric: str,
         payload: PayloadReader | None = None,
         checked: str = "",
+        version: tuple[int, ...] = (),
     ) -> None:
         self.ids = ids
         self.scores = scores
         self.metric = metric
         self._payload = payload
-        self._proof: tuple[bytes, int, Callable[[], str], str] | None
-        self._proof = (stats, entries, digest, checked)
+        # ``digest`` takes ``version``: a closure over it would cost a twentieth of a small search.
+        self._proof: tuple[bytes, int, Callable[..., str], tuple[int, ...], str] | None
+        self._proof = (stats, entries, digest, version, checked)
         self._certificate: Certificate | None = None
 
     @property
@@ -71,10 +74,15 @@ class Hits:
         """Per query: what was proved, and the work it took."""
         if self._certificate is None:
             assert self._proof is not None
-            stats, entries, digest, checked = self._proof
+            stats, entries, digest, version, checked = self._proof
             work, skipped_bound = read_stats(stats)
             self._certificate = Certificate(
-                entries, work, self.scores[:, -1], skipped_bound, digest, checked=checked
+                entries,
+                work,
+                self.scores[:, -1],
+                skipped_bound,
+                partial(digest, *version),
+                checked=checked,
             )
         return self._certificate
 

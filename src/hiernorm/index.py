@@ -175,10 +175,11 @@ class Index(IndexPersistence):
             scores,
             stats,
             entries,
-            lambda: self._digest(removals, live),
+            self._digest,
             self._settings.metric,
             self._payload if self._payload.columns else None,
             "" if self._file is None else self._checked(),
+            (removals, live),
         )
 
     def range(

@@ -24,6 +24,7 @@ from hiernorm.adapters.colmap import (
     match_database,
     verify_pairs,
 )
+from hiernorm.adapters.colmap.mapping import explained_errors
 from hiernorm.cli.app import app
 from hiernorm.storage.errors import (
     DamagedError,
@@ -176,6 +177,8 @@ def test_verification_of_a_locked_database_is_refused(database):
     other.execute("BEGIN IMMEDIATE")
     with pytest.raises(LockedError, match="another process is writing"):
         verify_pairs(database, wait_seconds=0.1)
+    with pytest.raises(LockedError), explained_errors(database):  # locked while COLMAP opens it
+        raise RuntimeError("No registered database factory succeeded.")
     other.close()
     assert verify_pairs(database) == 6
 

@@ -1,15 +1,12 @@
 // Checksums of blocks: the standard's values on every family, damage that is met and damage that is
 // not, and look-ups in a sorted table.
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
 #include <string_view>
 #include <vector>
 
 #include "check.hpp"
-#include "interrupt.hpp"
 #include "kernels/kernels.hpp"
-#include "search/threads.hpp"
 #include "store/block_checks.hpp"
 #include "store/id_lookup.hpp"
 
@@ -100,28 +97,6 @@ TEST(ids_are_found_in_a_sorted_table_and_others_are_not) {
     }
     const IdLookup nothing{{}, {}};
     CHECK_EQUAL(nothing.find(1), -1);
-}
-
-TEST(a_failing_task_stops_the_threads_that_help) {
-    std::atomic<int> polled{0};
-    const auto work = [&] {
-        run_tasks(4, 4, [&](std::size_t task) {
-            if (task == 0) throw std::runtime_error("task 0 fails");
-            for (;;) {  // ends when task 0 has failed; on few processors it may end before it began
-                ++polled;
-                poll_interrupt();
-                if (polled > 1'000'000'000) return;
-            }
-        });
-    };
-    set_interrupt_check([] { throw std::runtime_error("the caller is interrupted"); });
-    try {
-        work();
-        CHECK(false);
-    } catch (const std::runtime_error&) {
-    } catch (const Stopped&) {
-    }
-    set_interrupt_check(nullptr);
 }
 
 }  // namespace hiernorm::testing

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from functools import cache
@@ -151,3 +154,28 @@ def test_of_two_additions_of_the_same_ids_one_is_refused_as_a_whole() -> None:
     assert len(index) == 3010
     rows = index.reconstruct(np.arange(3000))
     assert any(np.array_equal(rows, random_rows(3000, D, seed)) for seed in range(3))
+
+
+SEARCH_IN_A_CHILD = """
+import os, signal, warnings
+import numpy as np
+import hiernorm
+
+warnings.simplefilter("ignore", DeprecationWarning)  # of Python 3.12: threads and fork
+rows = np.random.default_rng(0).standard_normal((500, 16)).astype(np.float32)
+index = hiernorm.Index(dim=16)
+index.add(rows)
+expected = index.search(rows, k=3, threads=3)  # leaves threads that wait for the next search
+child = os.fork()
+if child == 0:
+    signal.alarm(60)
+    found = index.search(rows, k=3, threads=3)
+    os._exit(0 if found.scores.tobytes() == expected.scores.tobytes() else 1)
+_, status = os.waitpid(child, 0)
+raise SystemExit(os.waitstatus_to_exitcode(status))
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="forks are of POSIX systems")
+def test_a_forked_child_searches_with_threads_of_its_own() -> None:
+    assert subprocess.run([sys.executable, "-c", SEARCH_IN_A_CHILD], check=False).returncode == 0

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
+import sqlite3
 
 import numpy as np
 import pytest
@@ -100,6 +102,60 @@ def test_a_full_disk_is_named_before_colmap_writes(photos, tmp_path, monkeypatch
     assert done.exit_code == 1
     assert "1,000 are free" in done.output
     assert not (tmp_path / "model" / "database.db").exists()
+
+
+DAMAGE = {
+    "text": (lambda path: path.write_text("no database" * 100), 5, "is not a database of COLMAP"),
+    "cut": (lambda path: path.write_bytes(path.read_bytes()[:20_000]), 3, "is damaged"),
+    "schema": (
+        lambda path: change(path, "ALTER TABLE matches RENAME COLUMN data TO blob"),
+        5,
+        "has the schema of another version of COLMAP",
+    ),
+}
+
+
+def change(path, statement):
+    connection = sqlite3.connect(path)
+    connection.execute(statement)
+    connection.commit()
+    connection.close()
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_database_that_colmap_cannot_open_says_why(photos, made, tmp_path, damage):
+    act, exit_code, text = DAMAGE[damage]
+    out = shutil.copytree(made[0], tmp_path / "model")
+    act(out / "database.db")
+    done = run("reconstruct", photos, "-o", out, "--keypoints", 500)
+    assert done.exit_code == exit_code, done.output
+    assert text in done.output
+
+
+def test_photos_that_cannot_be_used_are_named(photos, tmp_path):
+    copy = shutil.copytree(photos, tmp_path / "photos")
+    odd = copy / os.fsdecode(b"caf\xe9.png")
+    shutil.copy(copy / "00.png", odd)
+    done = run("reconstruct", copy, "-o", tmp_path / "out")
+    assert done.exit_code == 1
+    assert "caf\\udce9.png has a name that is not UTF-8: rename it" in done.output
+    odd.unlink()
+    for file in sorted(copy.iterdir())[1:]:
+        file.unlink()
+    done = run("reconstruct", copy, "-o", tmp_path / "out")
+    assert done.exit_code == 1
+    assert "a reconstruction needs two photos or more" in done.output
+    (copy / "bad.png").write_text("no picture")
+    done = run("reconstruct", copy, "-o", tmp_path / "out")
+    assert done.exit_code == 1
+    assert "bad.png is no picture that COLMAP can read" in done.output
+
+
+def test_damaged_settings_are_named(photos, tmp_path):
+    (tmp_path / "settings.json").write_text("{")
+    done = run("reconstruct", photos, "-o", tmp_path)
+    assert done.exit_code == 1
+    assert "settings.json is damaged" in done.output
 
 
 def test_the_picture_has_points_and_cameras(made):

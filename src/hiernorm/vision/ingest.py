@@ -15,7 +15,7 @@ from hiernorm.extras import import_extra
 from hiernorm.models import Model, load_model
 from hiernorm.vision.collection import Collection
 from hiernorm.vision.features import FeatureSettings, PhotoFeatures, describe_photo
-from hiernorm.vision.photos import list_photos, read_grey, read_photo
+from hiernorm.vision.photos import is_utf8, list_photos, read_grey, read_photo
 
 BATCH = 16
 """Photos that are added to the collection in one step."""
@@ -85,7 +85,7 @@ def ingest_photos(
     wanted: list[tuple[Path, str]] = []
     for file in files:
         name = collection.name_of(file)
-        if not _is_text(name):  # the table could not hold it
+        if not is_utf8(name):  # the table could not hold it
             ingested.failed[name.encode("utf-8", "backslashreplace").decode()] = (
                 "its name is not UTF-8: rename it"
             )
@@ -136,14 +136,6 @@ def _require_photo(files: list[Path]) -> None:
         except (OSError, ValueError) as error:
             reason = str(error)
     raise ValueError(f"none of {len(files):,} files can be described: {reason}")
-
-
-def _is_text(name: str) -> bool:
-    try:
-        name.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _describe_all(

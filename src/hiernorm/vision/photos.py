@@ -36,6 +36,15 @@ def list_photos(folder: Path) -> list[Path]:
     return sorted(found, key=lambda path: path.relative_to(folder).as_posix())
 
 
+def is_utf8(name: str) -> bool:
+    """Whether the name of a file is text; on some systems it may be any bytes."""
+    try:
+        name.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def read_grey(file: Path) -> UInt8Array:
     """The grey values of a photo, (height, width) uint8, rotated as its EXIF data say.
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from hiernorm._files import write_atomically
+from hiernorm._regular_files import read_regular
 from hiernorm.adapters.colmap import (
     ColmapDatabase,
     map_database,
@@ -19,18 +20,24 @@ from hiernorm.adapters.colmap import (
     retrieve_pairs,
     verify_pairs,
 )
-from hiernorm.adapters.colmap.mapping import import_pycolmap, quiet_colmap, require_space
+from hiernorm.adapters.colmap.mapping import (
+    explained_errors,
+    import_pycolmap,
+    quiet_colmap,
+    require_space,
+)
 from hiernorm.array_types import Float32Array, UInt8Array
 from hiernorm.models import load_model
 from hiernorm.progress import BuildProgressCallback
 from hiernorm.vision.drawing import write_picture
 from hiernorm.vision.features import FeatureSettings, describe_grey
 from hiernorm.vision.frames import Frames
-from hiernorm.vision.photos import decode, list_photos
+from hiernorm.vision.photos import decode, is_utf8, list_photos
 from hiernorm.vision.sparse_model import SparseModel, draw_model, write_model_page
 
 EXHAUSTIVE = 60
 """Up to this many photos all pairs are matched, unless it is said how many."""
+SETTINGS_BYTES = 1 << 16
 RETRIEVED = 20
 """Photos that each photo is matched with, if there are more."""
 
@@ -98,6 +105,7 @@ def reconstruct_photos(
     names = [path.relative_to(photos).as_posix() for path in list_photos(Path(photos))]
     if len(names) < 2:
         raise ValueError(f"a reconstruction needs two photos or more, {photos} has {names[0]} only")
+    _check_names(names)
     folder.mkdir(parents=True, exist_ok=True)
     _check_settings(folder / "settings.json", settings)
     database = folder / "database.db"
@@ -145,12 +153,23 @@ def reconstruct_photos(
     )
 
 
+def _check_names(names: list[str]) -> None:
+    """Raise unless COLMAP can store the names."""
+    for name in names:
+        if not is_utf8(name):
+            shown = name.encode("utf-8", "backslashreplace").decode()
+            raise ValueError(f"{shown} has a name that is not UTF-8: rename it")
+
+
 def _check_settings(file: Path, settings: FeatureSettings) -> None:
     """Raise if the features in the folder were extracted in another way; else note the way."""
     if not file.exists():
         write_atomically(file, json.dumps(asdict(settings)).encode())
         return
-    before = FeatureSettings(**json.loads(file.read_text()))
+    try:
+        before = FeatureSettings(**json.loads(read_regular(file, SETTINGS_BYTES)))
+    except (ValueError, TypeError):
+        raise ValueError(f"{file} is damaged: choose another folder") from None
     if before != settings:
         was, now = before.differences(settings)
         raise ValueError(
@@ -168,7 +187,7 @@ def _describe(
     """Put photos and their features into the database; those that are there are kept."""
     pycolmap = import_pycolmap()
     require_space(database, 0)
-    with quiet_colmap(pycolmap):
+    with explained_errors(database), quiet_colmap(pycolmap):
         with pycolmap.Database.open(str(database)) as opened:  # made if it is missing
             known = {image.name for image in opened.read_all_images()}
         fresh = [name for name in names if name not in known]

@@ -49,7 +49,11 @@ def verify_pairs(
     # Inliers are some of the matches: in the log first, then in the database. COLMAP packs the
     # database when it closes it, through the log too.
     require_space(path, 2 * matches + Path(path).stat().st_size)
-    with tempfile.TemporaryDirectory() as folder, quiet_colmap(pycolmap):
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        explained_errors(path),
+        quiet_colmap(pycolmap),
+    ):
         file = Path(folder) / "pairs.txt"
         write_pairs(file, wanted, images)
         options = pycolmap.TwoViewGeometryOptions()
@@ -87,7 +91,7 @@ def map_database(
     with ColmapDatabase(path) as database:
         # Of its 24 bytes a keypoint and at most 30 an observation; a stored keypoint has 16.
         require_space(out, 4 * database.stored_bytes("keypoints"))
-    with quiet_colmap(pycolmap):
+    with explained_errors(path), quiet_colmap(pycolmap):
         models = pycolmap.incremental_mapping(str(path), str(photos), str(out), options=options)
     return sorted(models.values(), key=lambda model: -model.num_reg_images())
 
@@ -110,6 +114,17 @@ def require_space(path: Path | str, needed: int) -> None:
 def import_pycolmap() -> Any:
     """The module pycolmap; if it is missing, the error names the extra."""
     return import_extra("pycolmap", extra="colmap")
+
+
+@contextmanager
+def explained_errors(path: Path | str) -> Iterator[None]:
+    """Say what is wrong with a database that COLMAP failed on; its own errors often do not."""
+    try:
+        yield
+    except (RuntimeError, ValueError):
+        with ColmapDatabase(path, writable=True, wait_seconds=0.0) as database:
+            database.require_unlocked()
+        raise
 
 
 @contextmanager
