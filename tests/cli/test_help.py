@@ -143,6 +143,16 @@ def test_the_library_still_says_what_the_command_line_translates() -> None:
         assert words in joined
 
 
+def test_the_module_runs_as_the_script_does() -> None:
+    for words in (["--version"], ["search", "--help"]):
+        done = subprocess.run(
+            [sys.executable, "-m", "hiernorm", *words], capture_output=True, text=True, check=True
+        )
+        script = subprocess.run([*SHELL, *words], capture_output=True, text=True, check=True)
+        assert done.stdout == script.stdout
+        assert done.stderr == ""
+
+
 def test_ctrl_c_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt

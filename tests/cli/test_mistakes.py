@@ -49,6 +49,8 @@ PHOTOS = {
     "match grey.png grey.png --model hn32": (1, "the package has hardnet, hn16"),
     "describe folder -o new.hn": (1, "no photo in folder"),
     "describe notes.txt -o new.hn": (1, "none of 1 files can be described"),
+    "describe grey.png -o db.hn": (1, "it is no collection of photos"),
+    "describe one -o one": (1, "it is no collection of photos"),
     "describe grey.png -o new.hn --model hn32": (1, "the package has hardnet, hn16"),
     "locate grey.png --in db.hn": (1, "it is no collection of photos"),
     "explore db.hn": (1, "it is no collection of photos"),

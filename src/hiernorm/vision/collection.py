@@ -30,6 +30,11 @@ class _NotTogetherError(ValueError):
     """The table names descriptors that the database does not have."""
 
 
+def _holds_files(folder: Path) -> bool:
+    """Whether anything but locks is in a folder."""
+    return any(entry.name not in LOCKS for entry in folder.iterdir())
+
+
 class Collection:
     """Descriptors of photos in a database, and beside it a Parquet table of their keypoints.
 
@@ -100,8 +105,11 @@ class Collection:
         """
         path = Path(path)
         path.mkdir(parents=True, exist_ok=True)
+        # The lock comes before all else in a collection: without it, the folder is another thing.
+        if _holds_files(path) and not (path / COLLECTION_LOCK).exists():
+            cls.open(path)
         with WriterLock(path, WAIT_SECONDS, COLLECTION_LOCK):
-            if not any(entry.name not in LOCKS for entry in path.iterdir()):
+            if not _holds_files(path):
                 return cls.create(path, settings, model)
         collection = cls.open(path)
         if collection.settings != settings or collection.model_digest != model.digest:
