@@ -24,7 +24,7 @@ settings.register_profile(
 )
 settings.load_profile("hiernorm")
 
-# A shell starts jobs in the background with Ctrl-C ignored. Tests send it, and so do their children.
+# A shell starts background jobs with Ctrl-C ignored. Tests send it to themselves and to children.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
