@@ -7,7 +7,7 @@ from statistics import mean
 
 import numpy as np
 
-from experiments.harness.page import Rows, Section, Text, percent, plural
+from experiments.harness.page import Rows, Section, Text, plural
 from experiments.harness.patches import find_photos
 from experiments.harness.points import ALL_POINTS, Point, slug
 from experiments.harness.records import Result
@@ -154,8 +154,8 @@ def _load(findings: Findings) -> str:
     if not shares:
         return "unknown"
     text = (
-        f"other processes took {percent(mean(shares))} of the processors on average while "
-        f"searches were timed ({percent(min(shares))} to {percent(max(shares))})"
+        f"other processes took {mean(shares):.1%} of the processors on average while "
+        f"searches were timed ({min(shares):.1%} to {max(shares):.1%})"
     )
     return (
         f"{text}: do not trust single times, trust ratios with care" * (mean(shares) > BUSY_SHARE)
