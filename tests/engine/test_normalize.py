@@ -99,7 +99,7 @@ def test_a_row_without_a_direction_is_named(part: slice, name: str) -> None:
         hiernorm.normalize(features, MAJOR)
 
 
-@pytest.mark.parametrize("alpha", [-0.1, 1, 1.5, float("nan"), float("inf")])
+@pytest.mark.parametrize("alpha", [-0.1, 1.0, 1.5, float("nan"), float("inf")])
 def test_alpha_out_of_range_is_refused(alpha: float) -> None:
     with raises_text(ValueError, f"alpha must be in [0, 1), got {alpha}"):
         hiernorm.normalize(random_rows(2, 12), MAJOR, alpha)

@@ -208,7 +208,8 @@ def test_a_database_without_payload_is_of_version_1(path: Path) -> None:
     manifest = json.loads((path / "manifest.json").read_text())
     assert manifest["version"] == 1
     assert set(manifest) == {
-        *("format", "version", "parameters", "generation", "next_id", "segments", "sha256")
+        *("format", "version", "identity", "parameters", "generation", "next_id"),
+        *("segments", "sha256"),
     }
     assert set(manifest["parameters"]) == {"dim", "major", "alpha", "metric"}
     assert set(manifest["segments"][0]) == {"data", "entries", "live", "tombstones"}
