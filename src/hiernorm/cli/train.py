@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ from rich.progress import MofNCompleteColumn, TaskID
 
 from hiernorm._files import write_atomically
 from hiernorm.cli.exit_codes import INTERRUPTED
-from hiernorm.cli.help import examples, option
+from hiernorm.cli.help import F, examples, option
 from hiernorm.cli.options import JSON, NEW_FOLDER, SCENE, SHARE, THREADS
 from hiernorm.cli.progress import make_progress, progress_bar
 from hiernorm.cli.requirements import needs
@@ -22,6 +23,11 @@ if TYPE_CHECKING:
     from hiernorm.learn.run import TrainingRun
 
 CURVES = "curves.png"
+
+
+def _weight(name: str, what: str) -> Callable[[F], F]:
+    """The option for the weight of a part of the loss, which is 0 unless given."""
+    return option(name, type=float, show_default="0", help=f"Weight of {what}.")
 
 
 @click.command(
@@ -71,7 +77,7 @@ CURVES = "curves.png"
     show_default="triplet",
     help="Loss function.",
 )
-@option("--fpr-weight", type=float, show_default="0", help="Weight of the logarithm of FPR@95.")
+@_weight("--fpr-weight", "the logarithm of FPR@95")
 @option("--margin", type=float, show_default="1.0", help="Margin of the loss.")
 @option("--learning-rate", type=float, show_default="1e-4", help="Learning rate of Adam.")
 @option(
@@ -127,23 +133,16 @@ CURVES = "curves.png"
     show_default="none",
     help="Rotate the last layer before training.",
 )
-@option(
-    "--major-weight",
-    type=float,
-    show_default="0",
-    help="Weight of the same loss on the major alone.",
-)
-@option("--spread-weight", type=float, show_default="0", help="Weight of the spread of the majors.")
-@option(
-    "--second-order-weight", type=float, show_default="0", help="Weight of SOSNet's regularisation."
-)
+@_weight("--major-weight", "the same loss on the major alone")
+@_weight("--spread-weight", "the spread of the majors")
+@_weight("--second-order-weight", "SOSNet's regularisation")
 @option(
     "--teacher",
     multiple=True,
     metavar="WEIGHTS",
     help="Distil the distances of this plain network. May be repeated.",
 )
-@option("--distill-weight", type=float, show_default="0", help="Weight of the distillation loss.")
+@_weight("--distill-weight", "the distillation loss")
 @option(
     "--freeze-statistics",
     is_flag=True,
