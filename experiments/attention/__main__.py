@@ -19,6 +19,7 @@ from experiments.harness.command import (
     FOLDER,
     Experiment,
     graphs_option,
+    only_graphs_option,
     out_option,
     results_folder,
     seed_option,
@@ -27,6 +28,7 @@ from experiments.harness.command import (
 from experiments.harness.conditions import Group, Manner
 from experiments.harness.contest import Peers, hold_contest
 from experiments.harness.methods import Hiernorm
+from experiments.harness.opponents import keep_graphs
 from experiments.harness.records import Recorder
 from experiments.harness.timing import FULL, SMOKE
 from experiments.public.formats import read_hdf5
@@ -39,6 +41,7 @@ MANNERS: tuple[Manner, ...] = ("single", "batch")
 @click.option("--cache", type=FOLDER, help="Keeps keys and queries for the next run.")
 @click.option("--set", "public", type=EXISTING_FILE, help="An HDF5 file of VIBE.")
 @graphs_option
+@only_graphs_option
 @seed_option
 @smoke_option
 @out_option
@@ -46,6 +49,7 @@ def main(
     cache: Path | None,
     public: Path | None,
     graphs: Path | None,
+    only_graphs: bool,
     seed: int,
     smoke: bool,
     out: Path | None,
@@ -57,6 +61,9 @@ def main(
     else:
         data = read_hdf5(public)
         keys, queries, origin = data.entries, data.queries, public.stem
+    if only_graphs:
+        keep_graphs(keys, graphs, seed=seed)
+        return
     settings = {"layer": LAYER, "heads": HEADS, "window": WINDOW}
     recorder = Recorder("attention", seed, settings)
     groups = [Group(manner, k, 1) for k in COUNTS for manner in MANNERS]

@@ -22,6 +22,7 @@ from experiments.harness.command import (
     EXISTING_FOLDER,
     Experiment,
     graphs_option,
+    only_graphs_option,
     out_option,
     results_folder,
     seed_option,
@@ -30,6 +31,7 @@ from experiments.harness.command import (
 from experiments.harness.conditions import Group, Manner
 from experiments.harness.contest import Peers, hold_contest
 from experiments.harness.methods import Hiernorm
+from experiments.harness.opponents import keep_graphs
 from experiments.harness.points import RECOMMENDED
 from experiments.harness.records import Recorder, read_record
 from experiments.harness.timing import FULL, SMOKE, Effort
@@ -55,6 +57,7 @@ def measure_size(
 @click.option("--size", "sizes", type=int, multiple=True, help="May be repeated  [four sizes]")
 @click.option("--render", is_flag=True, help="Draw the picture of --out again, no more.")
 @graphs_option
+@only_graphs_option
 @seed_option
 @smoke_option
 @out_option
@@ -63,6 +66,7 @@ def main(
     sizes: tuple[int, ...],
     render: bool,
     graphs: Path | None,
+    only_graphs: bool,
     seed: int,
     smoke: bool,
     out: Path | None,
@@ -83,10 +87,15 @@ def main(
         wanted = [n for n in sizes or SIZES if n <= len(rows)]
         for n in [len(rows)] if smoke else wanted:
             database = hiernorm.normalize(rows[np.sort(order[:n])], major, alpha)
+            if only_graphs:
+                keep_graphs(database, graphs, seed=seed)
+                continue
             effort = SMOKE if smoke else FULL
             result["sizes"].append(measure_size(database, queries, graphs, effort, seed))
             recorder.write(file, result)
             click.echo(f"{n:,} entries are measured")
+    if only_graphs:
+        return
     draw(read_record(file).result, folder / "descriptors.png")
 
 

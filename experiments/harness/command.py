@@ -31,6 +31,11 @@ seed_option = click.option(
 graphs_option = click.option(
     "--graphs", type=FOLDER, help="Keeps hnswlib's graphs for the next run."
 )
+only_graphs_option = click.option(
+    "--only-graphs",
+    is_flag=True,
+    help="Build the graphs and keep them in --graphs, time nothing: the machine may be busy.",
+)
 
 _ARGUMENTS = "experiments.arguments"
 

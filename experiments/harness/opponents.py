@@ -158,6 +158,25 @@ def graph_opponents(
     return [Opponent("hnswlib", "ef", recall, graphs) for recall in recalls]
 
 
+def keep_graphs(
+    database: Float32Array, folder: Path | None, metric: PeerMetric = "ip", seed: int = 0
+) -> None:
+    """Build the graphs of a database that the folder lacks, for a run that times them.
+
+    Raises
+    ------
+    ValueError
+        Without a folder.
+    """
+    if folder is None:
+        raise ValueError("--only-graphs needs --graphs FOLDER")
+    hnswlib = import_optional("hnswlib")
+    for links in LINKS if hnswlib is not None else ():
+        graph = Graph(hnswlib, links, metric, folder)
+        if not graph.is_kept(database, seed):
+            graph.build(database, seed)
+
+
 def fixed_efs(tuned: Sequence[Opponent], efs: Sequence[int]) -> list[Method]:
     """Searches at given efs over the first graph of tuned opponents, which build it."""
     methods: list[Method] = []

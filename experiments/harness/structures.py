@@ -72,6 +72,11 @@ class Graph:
         self._threads = thread_count(threads)
         self.index: Any = None
 
+    def is_kept(self, database: Float32Array, seed: int) -> bool:
+        """Whether the folder has the graph of these vectors."""
+        file = self._file(database, seed)
+        return file is not None and file.exists()
+
     def build(self, database: Float32Array, seed: int) -> None:
         """Build the graph, or load it where the same vectors were built before."""
         self.index = self._hnswlib.Index(space=self._metric, dim=database.shape[1])

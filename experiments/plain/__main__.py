@@ -23,6 +23,7 @@ from experiments.harness.command import (
     FOLDER,
     Experiment,
     graphs_option,
+    only_graphs_option,
     out_option,
     results_folder,
     seed_option,
@@ -31,6 +32,7 @@ from experiments.harness.command import (
 from experiments.harness.conditions import Group
 from experiments.harness.contest import Peers, hold_contest
 from experiments.harness.methods import Hiernorm
+from experiments.harness.opponents import keep_graphs
 from experiments.harness.records import Recorder
 from experiments.harness.timing import FULL, SMOKE, Effort
 from experiments.harness.vectors import sample_rows, unit_rows
@@ -106,6 +108,7 @@ def measure(
 @click.option("--entries", default=ENTRIES, show_default=True)
 @click.option("--cache", type=FOLDER, help="Keeps SIFT for the next run.")
 @graphs_option
+@only_graphs_option
 @seed_option
 @smoke_option
 @out_option
@@ -115,6 +118,7 @@ def main(
     entries: int,
     cache: Path | None,
     graphs: Path | None,
+    only_graphs: bool,
     seed: int,
     smoke: bool,
     out: Path | None,
@@ -134,6 +138,9 @@ def main(
     rows: list[dict[str, Any]] = []
     for name, (database, queries) in found.items():
         x = unit_rows(sample_rows(database, min(entries, 1_000) if smoke else entries, seed))
+        if only_graphs:
+            keep_graphs(x, graphs, seed=seed)
+            continue
         q = unit_rows(sample_rows(queries, QUERIES, seed))
         rows.append(measure(name, x, q, SMOKE if smoke else FULL, graphs, seed))
         click.echo(rows[-1])

@@ -19,6 +19,7 @@ from experiments.harness.command import (
     FOLDER,
     Experiment,
     graphs_option,
+    only_graphs_option,
     out_option,
     results_folder,
     seed_option,
@@ -27,6 +28,7 @@ from experiments.harness.command import (
 from experiments.harness.conditions import Group, Manner
 from experiments.harness.contest import Peers, hold_contest
 from experiments.harness.methods import Hiernorm
+from experiments.harness.opponents import keep_graphs
 from experiments.harness.records import Recorder
 from experiments.harness.structures import PeerMetric
 from experiments.harness.timing import FULL, SMOKE, Effort
@@ -34,6 +36,7 @@ from experiments.harness.vectors import sample_rows, unit_rows
 from experiments.plain.__main__ import SMOKE_PHOTOS, read_sift
 from experiments.public.formats import PublicSet, read_set
 from experiments.public.shapes import SHAPES, SIFT, Shape, find_shape
+from hiernorm.reference import Float32Array
 
 QUERIES = 2_000
 WIDE = 512
@@ -77,14 +80,18 @@ def make_set(
     return shape.draw(wanted, queries, seed), "stand-in: drawn, assumed spectrum"
 
 
+def as_peers_search(data: PublicSet) -> tuple[Float32Array, Float32Array, PeerMetric]:
+    """Entries, queries and metric of the peers: unit vectors where the metric is the cosine."""
+    if data.metric == "cosine":
+        return unit_rows(data.entries), unit_rows(data.queries), "ip"
+    return data.entries, data.queries, "l2" if data.metric == "l2" else "ip"
+
+
 def measure(
     shape: Shape, data: PublicSet, effort: Effort, graphs: Path | None, seed: int
 ) -> dict[str, Any]:
-    """Time all methods on a set; peers get unit vectors where the metric is the cosine."""
-    cosine = data.metric == "cosine"
-    pair = (data.entries, data.queries)
-    entries, queries = (unit_rows(rows) for rows in pair) if cosine else pair
-    metric: PeerMetric = "l2" if data.metric == "l2" else "ip"
+    """Time all methods on a set."""
+    entries, queries, metric = as_peers_search(data)
     groups = [Group(manner, k, 1) for k in shape.counts for manner in MANNERS]
     own = [Hiernorm("hiernorm", metric=metric)]
     peers = Peers(folder=graphs)
@@ -97,6 +104,7 @@ def measure(
 @click.option("--only", multiple=True, metavar="NAME", help="May be repeated  [all shapes]")
 @click.option("--cache", type=FOLDER, help="Keeps SIFT for the next run.")
 @graphs_option
+@only_graphs_option
 @seed_option
 @smoke_option
 @out_option
@@ -106,6 +114,7 @@ def main(
     only: tuple[str, ...],
     cache: Path | None,
     graphs: Path | None,
+    only_graphs: bool,
     seed: int,
     smoke: bool,
     out: Path | None,
@@ -120,6 +129,10 @@ def main(
     rows: list[dict[str, Any]] = []
     for shape in shapes:
         data, origin = make_set(shape, sets, photos, cache, smoke, seed)
+        if only_graphs:
+            entries, _, metric = as_peers_search(data)
+            keep_graphs(entries, graphs, metric, seed)
+            continue
         found = measure(shape, data, SMOKE if smoke else FULL, graphs, seed)
         rows.append({"set": shape.name, "origin": origin, **found})
         recorder.write(file, {"sets": rows})

@@ -21,6 +21,7 @@ OUT = Path("build") / "record"
 @click.option("--work", type=FOLDER, help="Keeps features, embeddings, graphs  [work in --out]")
 @click.option("--only", multiple=True, metavar="STEP", help="Of --list; may be repeated.")
 @click.option("--skip", multiple=True, metavar="STEP", help="Of --list; may be repeated.")
+@click.option("--prepare", is_flag=True, help="Only what timings need: the machine may be busy.")
 @click.option("--budget", type=click.FloatRange(min=0), help="Minutes for all.")
 @click.option("--patience", default=30.0, show_default=True, help="Minutes to wait for quiet.")
 @click.option("--list", "only_list", is_flag=True, help="Show the steps and their time, no more.")
@@ -32,6 +33,7 @@ def main(
     work: Path | None,
     only: tuple[str, ...],
     skip: tuple[str, ...],
+    prepare: bool,
     budget: float | None,
     patience: float,
     only_list: bool,
@@ -48,6 +50,7 @@ def main(
     """
     try:
         steps = [step for step in choose(only) if step.name not in skip]
+        steps = [step for step in steps if step.prepares or not prepare]
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     out = (out or (SMOKE_FOLDER / "record" if smoke else OUT)).absolute()
@@ -59,7 +62,7 @@ def main(
     if only_list:
         return
     succeeded = install or record.run()
-    if not smoke:
+    if not smoke and not prepare:
         record.install()
     sys.exit(0 if succeeded else 1)
 

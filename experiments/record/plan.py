@@ -68,6 +68,28 @@ def _features(model: str) -> Step:
     )
 
 
+def _graphs(of: str, arguments: str, minutes: float, *needs: str) -> Step:
+    """Builds the graphs that a timing of the same arguments needs, beside any load."""
+    return Step(
+        f"graphs-{of}",
+        of,
+        f"{arguments} --graphs {{work}}/graphs --only-graphs",
+        minutes=minutes,
+        needs=needs,
+        timing=False,
+    )
+
+
+_DESCRIPTORS = "--features {work}/hn16"
+_SPEED = "--only K16-a1/8 --only K8-a1/32-n500000 --only plain --only build-"
+_TEXT = "--cache {work}/text"
+_PLAIN = (
+    "--set patches={work}/hardnet/features.npy,{work}/hardnet/queries.npy "
+    "--set text={work}/text/entries.npy,{work}/text/queries.npy "
+    "--sift {data}/photos --cache {work}/sift"
+)
+_PUBLIC = "--photos {data}/photos --cache {work}/sift"
+
 _AGAINST = " ".join(
     f"--against {name}"
     for name in (
@@ -85,13 +107,14 @@ _AGAINST = " ".join(
 
 PLAN: tuple[Step, ...] = (
     _features("hn16"),
+    _graphs("descriptors", _DESCRIPTORS, 20, "features-hn16"),
     Step(
         "descriptors",
         "descriptors",
-        "--features {work}/hn16 --graphs {work}/graphs",
+        f"{_DESCRIPTORS} --graphs {{work}}/graphs",
         ("descriptors.json", "descriptors.png"),
-        minutes=30,
-        needs=("features-hn16",),
+        minutes=10,
+        needs=("graphs-descriptors",),
     ),
     Step("roofs", "roofs", results=("roofs.json",), minutes=4),
     Step(
@@ -100,44 +123,47 @@ PLAN: tuple[Step, ...] = (
         results=("calls.json", "groups.json", "cells.json", "hits.json", "threads.json"),
         minutes=5,
     ),
+    _graphs("speed", _SPEED, 10),
     Step(
         "speed",
         "speed",
-        "--only K16-a1/8 --only K8-a1/32-n500000 --only plain --only build- --graphs {work}/graphs",
+        f"{_SPEED} --graphs {{work}}/graphs",
         ("bench.json", "bench.png"),
-        minutes=35,
+        minutes=25,
+        needs=("graphs-speed",),
     ),
     Step("tutorial", "speed", "--only tutorial", ("tutorial/bench.json",), minutes=1),
     Step("kernels", "speed.kernels", results=("kernels.json",), minutes=2),
     Step("growth-large", "growth.large", results=("large.json",), minutes=12),
-    Step("text-embeddings", "text.embeddings", "--cache {work}/text", minutes=5, timing=False),
+    Step("text-embeddings", "text.embeddings", _TEXT, minutes=5, timing=False),
+    _graphs("text", _TEXT, 3, "text-embeddings"),
     Step(
         "text",
         "text",
-        "--cache {work}/text --graphs {work}/graphs",
+        f"{_TEXT} --graphs {{work}}/graphs",
         ("text.json",),
-        minutes=8,
-        needs=("text-embeddings",),
+        minutes=5,
+        needs=("graphs-text",),
     ),
-    Step("attention-vectors", "attention.vectors", "--cache {work}/text", minutes=3, timing=False),
+    Step("attention-vectors", "attention.vectors", _TEXT, minutes=3, timing=False),
+    _graphs("attention", _TEXT, 10, "attention-vectors"),
     Step(
         "attention",
         "attention",
-        "--cache {work}/text --graphs {work}/graphs",
+        f"{_TEXT} --graphs {{work}}/graphs",
         ("attention.json",),
-        minutes=20,
-        needs=("attention-vectors",),
+        minutes=10,
+        needs=("graphs-attention",),
     ),
     _features("hardnet"),
+    _graphs("plain", _PLAIN, 8, "features-hardnet", "text-embeddings"),
     Step(
         "plain",
         "plain",
-        "--set patches={work}/hardnet/features.npy,{work}/hardnet/queries.npy "
-        "--set text={work}/text/entries.npy,{work}/text/queries.npy "
-        "--sift {data}/photos --cache {work}/sift --graphs {work}/graphs",
+        f"{_PLAIN} --graphs {{work}}/graphs",
         ("plain.json",),
-        minutes=18,
-        needs=("features-hardnet", "text-embeddings"),
+        minutes=10,
+        needs=("graphs-plain",),
     ),
     Step("filters", "filters", results=("filters.json",), minutes=3),
     Step(
@@ -149,13 +175,14 @@ PLAN: tuple[Step, ...] = (
         minutes=12,
         needs=("features-hardnet",),
     ),
+    _graphs("public", _PUBLIC, 30, "data"),
     Step(
         "public",
         "public",
-        "--photos {data}/photos --cache {work}/sift --graphs {work}/graphs",
+        f"{_PUBLIC} --graphs {{work}}/graphs",
         ("public.json",),
-        minutes=50,
-        needs=("data",),
+        minutes=20,
+        needs=("graphs-public", "data"),
     ),
     Step(
         "quality",
@@ -269,7 +296,7 @@ def choose(names: tuple[str, ...], plan: tuple[Step, ...] = PLAN) -> list[Step]:
     Examples
     --------
     >>> [step.name for step in choose(("descriptors", "filters"))]
-    ['features-hn16', 'descriptors', 'filters']
+    ['features-hn16', 'graphs-descriptors', 'descriptors', 'filters']
     """
     known = {step.name: step for step in plan}
     wanted: set[str] = set()

@@ -80,14 +80,13 @@ class Record:
 
     def left(self) -> list[Step]:
         """Steps with results that are not done, what they need, and what was chosen alone."""
-        open_steps = {s.name for s in self.steps if not s.prepares and self.log.state(s) != "done"}
-        needed = {need for s in self.steps if s.name in open_steps for need in s.needs}
         served = {need for s in self.steps for need in s.needs}
-        return [
-            s
-            for s in self.steps
-            if s.name in open_steps or (s.prepares and (s.name in needed or s.name not in served))
-        ]
+        wanted: set[str] = set()
+        for step in reversed(self.steps):  # what a step needs stands before it
+            asked = step.name in wanted or step.name not in served
+            if asked if step.prepares else self.log.state(step) != "done":
+                wanted.update((step.name, *step.needs))
+        return [step for step in self.steps if step.name in wanted]
 
     def show(self) -> None:
         """Say every step with its state and time, and the time that is left."""

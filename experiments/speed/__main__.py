@@ -13,6 +13,7 @@ from experiments.harness.command import (
     EXISTING_FILE,
     Experiment,
     graphs_option,
+    only_graphs_option,
     out_option,
     results_folder,
 )
@@ -22,7 +23,7 @@ from experiments.harness.records import Record, read_record, write_file
 from experiments.speed.cases import FULL, LARGE, QUICK, SMOKE
 from experiments.speed.picture import draw_picture
 from experiments.speed.render import render_report
-from experiments.speed.run import Options, run
+from experiments.speed.run import Options, keep_all_graphs, run
 from hiernorm.threads import thread_count
 
 SCALES = {"full": FULL, "quick": QUICK, "large": LARGE, "smoke": SMOKE}
@@ -48,6 +49,7 @@ PIPED_WIDTH = 130
 @click.option("--threads", type=click.IntRange(min=1), help="Measured beside one thread.")
 @click.option("--seed", default=0, show_default=True, help="Seed of vectors and graphs.")
 @graphs_option
+@only_graphs_option
 @out_option
 @click.option("--from", "earlier", type=EXISTING_FILE, help="Show and redraw a bench.json.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON, no tables.")
@@ -61,6 +63,7 @@ def main(
     threads: int | None,
     seed: int,
     graphs: Path | None,
+    only_graphs: bool,
     out: Path | None,
     earlier: Path | None,
     as_json: bool,
@@ -105,6 +108,9 @@ def main(
             graphs=graphs,
             hn=hn,
         )
+        if only_graphs:
+            keep_all_graphs(options)
+            return
         with Bar() as progress:
             record = run(options, progress)
         _write(record, results_folder("speed", out, smoke=scale == "smoke"))

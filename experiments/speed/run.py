@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from experiments.harness.comparison import Case, Comparison, Progress, Report
+from experiments.harness.opponents import keep_graphs
 from experiments.harness.records import Record, Recorder
 from experiments.speed import data
 from experiments.speed.builds import measure_builds
@@ -77,6 +78,14 @@ def run(options: Options, progress: Progress) -> Record:
         uniform = plan_uniform(options.scale, options.only)
         measure_uniform(uniform, options.scale.effort, options.seed, report, progress)
     return recorder.record(report.to_result())
+
+
+def keep_all_graphs(options: Options) -> None:
+    """Build the graphs of all cases and keep them, for a run that times them."""
+    cases, load = _plan(options)
+    for case in cases:
+        if case.graph:
+            keep_graphs(load(case)[0], options.graphs, seed=options.seed)
 
 
 def _plan(

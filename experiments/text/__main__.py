@@ -22,6 +22,7 @@ from experiments.harness.command import (
     FOLDER,
     Experiment,
     graphs_option,
+    only_graphs_option,
     out_option,
     results_folder,
     seed_option,
@@ -35,7 +36,14 @@ from experiments.harness.methods import (
     flat_method,
     panorama_methods,
 )
-from experiments.harness.opponents import Judge, build_all, describe_choices, graph_opponents, tune
+from experiments.harness.opponents import (
+    Judge,
+    build_all,
+    describe_choices,
+    graph_opponents,
+    keep_graphs,
+    tune,
+)
 from experiments.harness.records import Recorder, Result
 from experiments.harness.timing import FULL, SMOKE, Effort, measure_group
 from experiments.text.embeddings import corpus_option, load_embeddings
@@ -136,6 +144,7 @@ def study(x: Float32Array, queries: Float32Array, effort: Effort, graphs: Path |
 @corpus_option
 @click.option("--cache", type=FOLDER, help="Keeps embeddings for the next run.")
 @graphs_option
+@only_graphs_option
 @seed_option
 @smoke_option
 @out_option
@@ -143,12 +152,16 @@ def main(
     corpus: Path | None,
     cache: Path | None,
     graphs: Path | None,
+    only_graphs: bool,
     seed: int,
     smoke: bool,
     out: Path | None,
 ) -> None:
     """Embed texts, build, check and measure."""
     x, q = load_embeddings(corpus, cache, smoke)
+    if only_graphs:
+        keep_graphs(x, graphs)
+        return
     recorder = Recorder("text", seed)
     measured = study(x, q, SMOKE if smoke else FULL, graphs)
     result = {

@@ -22,6 +22,7 @@ from experiments.harness.opponents import (
     Opponent,
     choose,
     graph_opponents,
+    keep_graphs,
     list_opponents,
     settings_grid,
     tune,
@@ -125,6 +126,16 @@ def test_graphs_and_lists_reach_their_recall(data, metric):
         for k in (1, 10):
             assert method.choices[k].reached
             assert judge.recall(method.prepare(Group("single", k, 1))(data.queries), k) >= 0.99
+
+
+def test_graphs_can_be_kept_before_a_run_that_times_them(data, tmp_path: Path):
+    keep_graphs(data.database, tmp_path, seed=0)
+    files = {file: file.stat().st_mtime_ns for file in tmp_path.iterdir()}
+    assert len(files) == 3
+    graph_opponents(folder=tmp_path)[0].build(data.database, seed=0)
+    assert files == {file: file.stat().st_mtime_ns for file in tmp_path.iterdir()}
+    with pytest.raises(ValueError, match="needs --graphs"):
+        keep_graphs(data.database, None)
 
 
 def test_a_graph_is_kept_for_the_next_run(data, tmp_path: Path):

@@ -74,9 +74,10 @@ def test_every_step_is_a_command_that_takes_its_arguments(step: Step):
 
 def test_steps_come_with_what_they_need_and_in_the_order_of_the_plan():
     names = [step.name for step in choose(("plain", "descriptors"))]
-    assert names == ["features-hn16", "descriptors", "text-embeddings", "features-hardnet", "plain"]
+    patches = ["features-hn16", "graphs-descriptors", "descriptors"]
+    assert names == [*patches, "text-embeddings", "features-hardnet", "graphs-plain", "plain"]
     assert [step.name for step in choose(())] == [step.name for step in PLAN]
-    assert PLAN[1].name == "descriptors"
+    assert [step.name for step in PLAN[:3]] == patches
     with pytest.raises(ValueError, match="no step 'sped': there are"):
         choose(("sped",))
 
@@ -158,9 +159,12 @@ def test_a_budget_leaves_out_what_does_not_fit(folders: Folders):
 def test_what_prepares_others_runs_if_they_are_open_or_if_it_is_chosen_alone(tmp_path: Path):
     folders = Folders(tmp_path, tmp_path, tmp_path)
     record = Record(choose(("descriptors",)), folders, CALM, print)
-    assert [step.name for step in record.left()] == ["features-hn16", "descriptors"]
-    record.log.note(record.steps[1], entry())
+    prepared = ["features-hn16", "graphs-descriptors"]
+    assert [step.name for step in record.left()] == [*prepared, "descriptors"]
+    record.log.note(record.steps[2], entry())
     assert record.left() == []
+    only = Record([step for step in record.steps if step.prepares], folders, CALM, print)
+    assert [step.name for step in only.left()] == prepared
     alone = Record(choose(("features-hn16",)), folders, CALM, print)
     assert [step.name for step in alone.left()] == ["features-hn16"]
 
@@ -170,7 +174,8 @@ def test_steps_that_need_data_say_so(folders: Folders):
     Record(choose(("descriptors",)), folders, CALM, said.append).show()
     assert "needs --data" in said[0]
     assert "needs features-hn16" in said[1]
-    assert said[2].startswith("left: 2 of 2 steps, about ")
+    assert "needs graphs-descriptors" in said[2]
+    assert said[3].startswith("left: 3 of 3 steps, about ")
 
 
 def test_a_small_record_runs_from_end_to_end_and_resumes(tmp_path: Path):
