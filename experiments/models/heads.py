@@ -164,6 +164,12 @@ def save_mean(folder: Path, name: str, members: Sequence[str], major: int, alpha
     save_weights(folder / f"{name}.safetensors", network)
 
 
+def find_scenes(folder: Path) -> tuple[str, ...]:
+    """Return the paths of the scenes of all places that the folder has, tracks first."""
+    files = [folder / f"{p}-{kind}.zip" for kind in ("tracks", "views") for p in PLACES]
+    return tuple(str(file) for file in files if file.exists())
+
+
 def _place(path: str) -> str:
     """The place of a scene's file, such as `lund` of `lund-tracks.zip`."""
     return Path(path).name.partition("-")[0]
@@ -208,12 +214,10 @@ def main(
     """
     folder = results_folder("models", out, smoke)
     torch.set_num_threads(threads)
-    data = [scenes / f"{p}-{kind}.zip" for kind in ("tracks", "views") for p in PLACES]
     common = {**COMMON, "head_epochs": epochs, "head_patches": patches}
     if smoke:
         common |= {"head_epochs": 1, "head_views": 1, "batch": 8}
-    found = tuple(str(path) for path in data if path.exists())
-    settings = TrainingSettings(data=found, init=(start,), teacher=teachers, **common)
+    settings = TrainingSettings(data=find_scenes(scenes), init=(start,), teacher=teachers, **common)
     recorder = Recorder("models.heads", settings.seed, {"epochs": epochs, "recipes": RECIPES})
     heads = Heads(settings, rotate, weights)
     quality: list[dict[str, Any]] = []
