@@ -63,7 +63,7 @@ def many_pairs(points: Int64Array, wrong: int = MOST_PAIRS, seed: int = 0) -> Pa
 
 def open_held_out(scenes: Path) -> list[HeldOutScene]:
     """Return the points of all tracks that the runs of :mod:`experiments.models.heads` held out."""
-    settings = TrainingSettings(data=find_scenes(scenes), **COMMON)
+    settings = TrainingSettings(data=find_scenes(scenes), seed=COMMON["seed"])
     held = load_sets(settings)[1]
     patches = held.tensors()[:, 0].numpy()
     found = []
