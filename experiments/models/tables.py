@@ -71,6 +71,7 @@ def render_goals(file: Path) -> Rows:
 
 @table("models-development", "models/results/development.json")
 @table("two-layers-development", "models/results/two-layers/development.json")
+@table("means-development", "models/results/means/heads.json")
 def render_development(file: Path) -> Rows:
     """FPR@95 where no network was trained, and the share of entries that search evaluates."""
     results = _read(file)
@@ -90,6 +91,62 @@ def render_development(file: Path) -> Rows:
             )
         rows.append(cells)
     return Rows(head, rows)
+
+
+@table("means-places", "models/results/means/places/heads.json")
+def render_left_out(file: Path) -> Rows:
+    """Networks by one recipe, each measured on the place that it was trained without."""
+    results = _read(file)
+    rows = []
+    for scene in dict.fromkeys(result["scene"] for result in results):
+        plain, start, trained = (
+            _find(results, model, scene) for model in ("two_places", "start", "major")
+        )
+        other = _find(results, "hardtfeat", scene)["fpr95"]
+        cells = [scene.partition("-")[0], f"{other:.4f}"]
+        cells += [f"{result['fpr95']:.4f}" for result in (plain, start, trained)]
+        cells.append(f"{trained['low']:.4f} to {trained['high']:.4f}")
+        cells.append(f"{trained['fpr95'] / plain['fpr95']:.2f}" if plain["fpr95"] else "")
+        cells += [f"{result['phase2']['without_match']:.2%}" for result in (start, trained)]
+        rows.append(cells)
+    head = ["left out", "HardTFeat", "plain start", "turned", "trained", "95% interval"]
+    return Rows([*head, "trained / plain", "share, turned", "share, trained"], rows)
+
+
+@table("means-held-out", "models/results/means/held_out.json")
+def render_held_out(file: Path) -> Rows:
+    """Candidates for `hn16`: FPR@95 on points held out, and shares left to Phase 2."""
+    found = read_record(file).result
+    places = list(dict.fromkeys(result["scene"] for result in found["quality"]))
+    shares = list(dict.fromkeys(result["scene"] for result in found["shares"]))
+    rows = []
+    for model in dict.fromkeys(result["model"] for result in found["quality"]):
+        rates = [_find(found["quality"], model, place)["fpr95"] for place in places]
+        cells = [f"`{model}`", f"{sum(rates) / len(rates):.5f}", *(f"{r:.4f}" for r in rates)]
+        for place in shares:
+            phase2 = _find(found["shares"], model, place)["phase2"]
+            cells.append(f"{phase2['without_match']:.2%}" if phase2 else "")
+        rows.append(cells)
+    names = [place.partition("-")[0] for place in places]
+    head = ["candidate", "mean", *names, *(f"share, {s.partition('-')[0]}" for s in shares)]
+    return Rows(head, rows)
+
+
+@table("means-ratio", "models/results/means/ratio.json")
+def render_ratio(file: Path) -> Rows:
+    """The ratio of two models' FPR@95, with its interval."""
+    rows = [
+        [
+            row["scene"],
+            f"{row['ratio']:.2f}",
+            f"{row['low']:.2f} to {row['high']:.2f}",
+            f"{row['above_floor']:.0%}",
+            f"{row['false_positives']:.0f}, {row['false_positives_other']:.0f}",
+        ]
+        for row in read_record(file).result["ratios"]
+    ]
+    head = ["scene", "`hn16` / `hardnet`", "95% interval", "samples above 1.3"]
+    return Rows([*head, "false positives of each"], rows)
 
 
 def _render_card(model: str, file: Path) -> Rows:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -12,7 +14,12 @@ pytest.importorskip("torch", reason="needs hiernorm[train]")
 from experiments.harness.records import read_record
 from experiments.models.__main__ import main
 from experiments.models.development import main as measure_development
+from experiments.models.heads import main as train_heads
+from experiments.models.held_out import main as measure_held_out
+from experiments.models.held_out import many_pairs
+from experiments.models.ratio import compare_models
 from experiments.models.scenes import main as count_scenes
+from hiernorm.learn import PhotoTour, load_network
 from patch_scenes import write_scene
 
 
@@ -45,3 +52,58 @@ def test_development_scenes_measure_quality_and_share(tmp_path: Path) -> None:
     ours, sift = read_record(tmp_path / "out" / "development.json").result["quality"]
     assert 0 < ours["phase2"]["with_match"] <= 1
     assert sift["phase2"] is None
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> Path:
+    """A folder with tracks of two places and of lund and conch."""
+    folder = tmp_path / "scenes"
+    for place in ("castle", "brighton", "lund", "conch"):
+        scene = write_scene(tmp_path / f"{place}-tracks", points=60)
+        shutil.make_archive(str(folder / scene.name), "zip", tmp_path, scene.name)
+    return folder
+
+
+def test_heads_are_trained_without_a_place_and_averaged(tmp_path: Path, places: Path) -> None:
+    command = ["--scenes", str(places), "--start", "hardnet", "--rotate", "--teacher", "hardnet"]
+    command += ["--left-out", "lund", "--recipe", "major", "--recipe", "no_major", "--smoke"]
+    command += ["--threads", "1"]
+    command += ["--mean", "both=major+no_major", "--rounds", "5", "--weights", str(tmp_path / "w")]
+    result = CliRunner().invoke(train_heads, [*command, "--out", str(tmp_path / "out")])
+    assert result.exit_code == 0, result.output
+    found = read_record(tmp_path / "out" / "heads.json").result["quality"]
+    assert [row["model"] for row in found] == ["start", "major", "no_major", "both"]
+    assert {row["scene"] for row in found} == {"lund-tracks"}
+    made = [
+        load_network(tmp_path / "w" / "without-lund" / f"{name}.safetensors").features[-2].weight
+        for name in ("start", "major", "no_major", "both")
+    ]
+    assert not (made[0] == made[1]).all()
+    np.testing.assert_array_equal(made[3].detach(), ((made[1] + made[2]) / 2).detach())
+
+
+def test_candidates_are_measured_on_points_held_out(tmp_path: Path, places: Path) -> None:
+    command = ["--scenes", str(places), "--describer", "hn8", "--rounds", "5", "--threads", "1"]
+    result = CliRunner().invoke(measure_held_out, [*command, "--out", str(tmp_path / "out")])
+    assert result.exit_code == 0, result.output
+    found = read_record(tmp_path / "out" / "held_out.json").result
+    assert len(found["quality"]) == 4
+    assert [row["scene"] for row in found["shares"]] == ["lund-tracks", "conch-tracks"]
+
+
+def test_many_pairs_have_as_many_wrong_ones_as_asked_for() -> None:
+    points = np.arange(40) // 2
+    pairs = many_pairs(points, wrong=500)
+    assert int(pairs.matching.sum()) == 20
+    assert int((~pairs.matching).sum()) == 500
+    np.testing.assert_array_equal(points[pairs.first] == points[pairs.second], pairs.matching)
+
+
+def test_a_ratio_is_paired_over_points(tmp_path: Path) -> None:
+    scene = PhotoTour.open(write_scene(tmp_path / "tiny"))
+    rng = np.random.default_rng(0)
+    far = rng.random(len(scene.pairs)) + 0.5 * ~scene.pairs.matching
+    itself = compare_models(scene, (far, far), rounds=5, seed=0)
+    assert (itself["ratio"], itself["low"], itself["high"]) == (1, 1, 1)
+    worse = compare_models(scene, (rng.random(len(far)), far), rounds=5, seed=0)
+    assert worse["ratio"] > 1

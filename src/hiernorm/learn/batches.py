@@ -70,6 +70,11 @@ class PatchSet:
         """The point of each patch, ``(n,)``, numbered from 0."""
         return self._point
 
+    @property
+    def places(self) -> Int64Array:
+        """The scene of each patch, ``(n,)``."""
+        return self._place[self._index]
+
     def tensors(self) -> Tensor:
         """Return all patches, ``(n, 1, 64, 64)``, uint8."""
         return torch.from_numpy(self._patches[self._index])[:, None]

@@ -1,0 +1,244 @@
+"""Train last layers from one start without certain places, and measure them on those places."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+import torch
+
+from experiments.harness.command import (
+    EXISTING_FOLDER,
+    FOLDER,
+    Experiment,
+    out_option,
+    results_folder,
+    smoke_option,
+)
+from experiments.harness.records import Recorder
+from hiernorm.learn import PhotoTour, TrainingSettings, load_describer, load_sets
+from hiernorm.learn.batches import PatchSet
+from hiernorm.learn.checkpoint import mean_weights, save_weights, set_weights
+from hiernorm.learn.development import DevelopmentScene
+from hiernorm.learn.evaluate import evaluate_scenes
+from hiernorm.learn.head import HeadActivations, train_head
+from hiernorm.learn.network import make_network
+from hiernorm.learn.objective import Objective
+from hiernorm.learn.rotate import rotate_network
+from hiernorm.learn.run import ROTATION_PATCHES
+
+PLACES = (
+    "castle",
+    "brighton",
+    "lund",
+    "conch",
+    "banana",
+    "lewis",
+    "garfield",
+    "seneca",
+    "orchard",
+)
+
+COMMON: dict[str, Any] = {
+    "loss": "hardest",
+    "fpr_weight": 0.3,
+    "distill_weight": 3.0,
+    "batch": 512,
+    "sampling": "points",
+    "places_per_batch": 2,
+    "freeze_statistics": True,
+    "augment": ("flips", "turns", "frames", "light"),
+    "head_layers": 2,
+    "head_views": 2,
+    "head_learning_rate": 1e-3,
+    "epochs": 0,
+    "seed": 5,
+}
+"""What all recipes share."""
+
+RECIPES: dict[str, dict[str, Any]] = {
+    "major": {"spread_weight": 0.2, "major_weight": 0.5},
+    "major_seed6": {"spread_weight": 0.2, "major_weight": 0.5, "seed": 6},
+    "major_seed7": {"spread_weight": 0.2, "major_weight": 0.5, "seed": 7},
+    "major_order1": {"spread_weight": 0.2, "major_weight": 0.5, "second_order_weight": 1.0},
+    "major_order3": {"spread_weight": 0.2, "major_weight": 0.5, "second_order_weight": 3.0},
+    "less_spread": {"spread_weight": 0.1, "major_weight": 0.5},
+    "no_major": {"spread_weight": 0.1},
+    "no_major_order1": {"spread_weight": 0.1, "second_order_weight": 1.0},
+}
+"""Recipes by name: what each changes."""
+
+
+class SharedActivations(HeadActivations):
+    """Activations of all places from one start; a run reads the rows of its own places.
+
+    The changes of the patches are those of one seed. Runs with other seeds draw other batches.
+    """
+
+    def __init__(self, train_set: PatchSet, settings: TrainingSettings) -> None:
+        super().__init__()
+        network = make_network(settings.architecture, settings.major, settings.alpha, settings.norm)
+        set_weights(network, mean_weights(settings.init), ", ".join(settings.init))
+        network.eval()
+        objective = Objective(settings)
+        self._all = []
+        for number in range(settings.head_views):
+            found = super().get(network, train_set, settings, objective, number)
+            self._all.append(found)
+            click.echo(f"activations {number + 1} of {settings.head_views}", err=True)
+        self.rows = np.arange(len(train_set))
+
+    def get(self, *arguments: Any) -> Any:
+        """Return the rows of variant ``number``, the last argument."""
+        found = self._all[arguments[-1]]
+        rows = torch.from_numpy(self.rows)
+        taught = None if found.taught is None else found.taught[rows]
+        return replace(found, activations=found.activations[rows], taught=taught)
+
+
+class Heads:
+    """Networks that differ in their last layers, kept as files.
+
+    Parameters
+    ----------
+    settings
+        The common settings: scenes, start and teachers.
+    rotate
+        Whether the start is a plain network, to be turned by LDA.
+    folder
+        Folder of the weights, one folder for each group of places that is left out.
+    """
+
+    def __init__(self, settings: TrainingSettings, rotate: bool, folder: Path) -> None:
+        self._settings = settings
+        self._rotate = rotate
+        self._folder = folder
+        self._all = load_sets(settings)[0].sample(settings.head_patches)
+        self._activations = SharedActivations(self._all, settings)
+
+    def make(self, left_out: Sequence[str], recipes: Sequence[str]) -> Path:
+        """Train by every recipe without some places; return the folder of the weights."""
+        folder = self._folder / ("without-" + "-".join(left_out) if left_out else "all")
+        scenes = [i for i, path in enumerate(self._settings.data) if _place(path) in left_out]
+        rows = np.flatnonzero(~np.isin(self._all.places, scenes))
+        patches = self._all.tensors()[:, 0].numpy()[rows]
+        train_set = PatchSet(patches, self._all.points[rows], self._all.places[rows])
+        self._activations.rows = rows
+        start = folder / "start.safetensors"
+        if not start.exists():
+            self._start(train_set, start)
+        for name in recipes:
+            if not (folder / f"{name}.safetensors").exists():
+                self._train(train_set, start, name, folder)
+        return folder
+
+    def _start(self, train_set: PatchSet, file: Path) -> None:
+        """Write the network that all recipes start from."""
+        network = make_network("hardnet", self._settings.major, self._settings.alpha, "hn")
+        set_weights(network, mean_weights(self._settings.init), file)
+        if self._rotate:
+            sample = train_set.sample(ROTATION_PATCHES)
+            rotate_network(network, sample.tensors(), sample.points, "lda")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        save_weights(file, network)
+
+    def _train(self, train_set: PatchSet, start: Path, name: str, folder: Path) -> None:
+        changes = {**RECIPES[name], "init": (str(start),), "head_patches": len(train_set)}
+        settings = replace(self._settings, **changes)
+        network = make_network("hardnet", settings.major, settings.alpha, "hn")
+        set_weights(network, mean_weights(settings.init), start)
+        train_head(network, train_set, settings, activations=self._activations)
+        save_weights(folder / f"{name}.safetensors", network)
+        click.echo(f"trained {folder.name}/{name}", err=True)
+
+
+def save_mean(folder: Path, name: str, members: Sequence[str], major: int, alpha: float) -> None:
+    """Write the mean of the members' weights beside them."""
+    files = [folder / f"{member}.safetensors" for member in members]
+    network = make_network("hardnet", major, alpha, "hn")
+    set_weights(network, mean_weights(files), folder)
+    save_weights(folder / f"{name}.safetensors", network)
+
+
+def find_scenes(folder: Path) -> tuple[str, ...]:
+    """Return the paths of the scenes of all places that the folder has, tracks first."""
+    files = [folder / f"{p}-{kind}.zip" for kind in ("tracks", "views") for p in PLACES]
+    return tuple(str(file) for file in files if file.exists())
+
+
+def _place(path: str) -> str:
+    """The place of a scene's file, such as `lund` of `lund-tracks.zip`."""
+    return Path(path).name.partition("-")[0]
+
+
+@click.command("models.heads", cls=Experiment)
+@click.option("--scenes", type=EXISTING_FOLDER, required=True, help="Folder of <place>-tracks.zip.")
+@click.option("--start", required=True, help="Weights of the network to start from.")
+@click.option("--rotate", is_flag=True, help="The start is plain: turn it by LDA.")
+@click.option("--teacher", "teachers", multiple=True, help="Plain networks.")
+@click.option("--left-out", multiple=True, help="Places, by commas; each is a group of runs.")
+@click.option("--recipe", "recipes", multiple=True, type=click.Choice(list(RECIPES)))
+@click.option("--mean", "means", multiple=True, help="NAME=RECIPE+RECIPE: the mean of weights.")
+@click.option("--against", multiple=True, help="As `hiernorm evaluate --against`.")
+@click.option("--epochs", default=4, show_default=True, help="Epochs over each variant.")
+@click.option("--patches", default=70_000, show_default=True, help="Patches of all places.")
+@click.option("--rounds", default=200, show_default=True, help="Rounds of the bootstrap.")
+@click.option("--threads", default=2, show_default=True, help="Threads.")
+@click.option("--weights", type=FOLDER, required=True, help="Folder of the trained weights.")
+@smoke_option
+@out_option
+def main(
+    scenes: Path,
+    start: str,
+    rotate: bool,
+    teachers: tuple[str, ...],
+    left_out: tuple[str, ...],
+    recipes: tuple[str, ...],
+    means: tuple[str, ...],
+    against: tuple[str, ...],
+    epochs: int,
+    patches: int,
+    rounds: int,
+    threads: int,
+    weights: Path,
+    smoke: bool,
+    out: Path | None,
+) -> None:
+    """Train the last two layers by several recipes, and measure them where they were not trained.
+
+    Weights that are there already are not trained again.
+    """
+    folder = results_folder("models", out, smoke)
+    torch.set_num_threads(threads)
+    common = {**COMMON, "head_epochs": epochs, "head_patches": patches}
+    if smoke:
+        common |= {"head_epochs": 1, "head_views": 1, "batch": 8}
+    settings = TrainingSettings(data=find_scenes(scenes), init=(start,), teacher=teachers, **common)
+    recorder = Recorder("models.heads", settings.seed, {"epochs": epochs, "recipes": RECIPES})
+    heads = Heads(settings, rotate, weights)
+    quality: list[dict[str, Any]] = []
+    for group in left_out or ("",):
+        places = [place for place in group.split(",") if place]
+        made = heads.make(places, recipes)
+        names = [*(["start"] if rotate else []), *recipes]
+        for mean in means:
+            name, _, members = mean.partition("=")
+            save_mean(made, name, members.split("+"), settings.major, settings.alpha)
+            names.append(name)
+        files = [str(made / f"{name}.safetensors") for name in names]
+        opened = [DevelopmentScene(PhotoTour.open(scenes / f"{p}-tracks.zip")) for p in places]
+        loaded = [load_describer(name, threads=threads) for name in (*against, *files)]
+        for result in evaluate_scenes(opened, loaded, rounds):
+            quality.append({**asdict(result), "left_out": places})
+            del quality[-1]["curve"]
+            click.echo(f"{result.scene} {result.model} {result.fpr95:.4f} {result.phase2}")
+        recorder.write(folder / "heads.json", {"quality": quality})
+    click.echo(f"{folder / 'heads.json'}")
+
+
+if __name__ == "__main__":
+    main()
