@@ -54,7 +54,7 @@ KEYPOINTS = (25_000, 50_000, 75_000, 100_000, 125_000)
 @click.option("--features", type=int, multiple=True, help="May be repeated  [8,192 and 16,384]")
 @click.option("--method", "methods", multiple=True, type=click.Choice(list(METHODS)), help="[all]")
 @click.option("--keypoints", type=int, multiple=True, help="Of `memory`  [25,000 to 125,000]")
-@click.option("--again", is_flag=True, help="Drop the results of these parts first.")
+@click.option("--again", is_flag=True, help="Measure what is there again, and replace it.")
 @click.option("--images", default=30, show_default=True, help="Maximum photos of a scene.")
 @click.option("--side", default=2000, show_default=True, help="Longest side of a photo in pixels.")
 @click.option("--timed-pairs", default=24, show_default=True, help="Pairs that are timed.")
@@ -115,16 +115,14 @@ def main(
         )
         results = results_folder("reconstruction", out, smoke)
         settings = {"images": images, "side": side}
-        for name in parts or PARTS if again else ():
-            (results / f"{name}.json").unlink(missing_ok=True)
-        found = {name: Part(results / f"{name}.json", seed, settings) for name in PARTS[1:]}
+        found = {name: Part(results / f"{name}.json", seed, settings, again) for name in PARTS[1:]}
         if "features" in (parts or PARTS):
             for scene in chosen:
                 for method in methods or METHODS:
                     click.echo(f"features of {scene.key}, {method}", err=True)
                     scene.source(method)
         for step in plan_study(chosen, methods or tuple(METHODS), root, sizes, seed):
-            if step.part in (parts or PARTS) and not found[step.part].has(step.key):
+            if step.part in (parts or PARTS) and found[step.part].needs(step.key):
                 click.echo(f"{step.part} of {step.key}", err=True)
                 found[step.part].measure(step.key, step.work)
     for name, part in found.items():

@@ -25,6 +25,8 @@ class Part:
         The record: its result has a list ``runs``.
     seed, settings
         What all runs depend on. Runs that were made with others are dropped.
+    again
+        Measure runs that are there once more; each replaces the old one when it is finished.
 
     Examples
     --------
@@ -38,8 +40,11 @@ class Part:
     ('castle', 3.5)
     """
 
-    def __init__(self, file: Path, seed: int, settings: dict[str, Any]) -> None:
+    def __init__(
+        self, file: Path, seed: int, settings: dict[str, Any], again: bool = False
+    ) -> None:
         self._file = file
+        self._again = again
         self._seed = seed
         self._settings = settings
         self.runs = self._read()
@@ -57,9 +62,13 @@ class Part:
         """Whether a run is there."""
         return any(all(run.get(name) == key[name] for name in key) for run in self.runs)
 
+    def needs(self, key: Run) -> bool:
+        """Whether a run has to be measured."""
+        return self._again or not self.has(key)
+
     def measure(self, key: Run, work: Callable[[], Run]) -> None:
-        """Measure a run and write the file, unless the run is there."""
-        if self.has(key):
+        """Measure a run and write the file, unless the run is there and not asked for again."""
+        if not self.needs(key):
             return
         recorder = Recorder("reconstruction", self._seed, self._settings, self._file.stem)
         found = work()
@@ -69,6 +78,16 @@ class Part:
         self._file.parent.mkdir(parents=True, exist_ok=True)
         with WriterLock(self._file.parent, WAIT_SECONDS, f"{self._file.stem}.lock"):
             self.runs = self._read()  # another process may have added some meanwhile
+            if self._again:
+                self.runs = [old for old in self.runs if not _is_replaced(old, key)]
             if not self.has(key):
                 self.runs.append(run)
                 recorder.write(self._file, {"runs": self.runs})
+
+
+def _is_replaced(run: Run, key: Run) -> bool:
+    """Whether a run measured what ``key`` names; of methods in turns, one of them at the least."""
+    return all(
+        bool(set(run[name]) & set(value)) if isinstance(value, list) else run.get(name) == value
+        for name, value in key.items()
+    )

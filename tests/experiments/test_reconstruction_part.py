@@ -41,3 +41,15 @@ def test_a_run_that_another_process_measured_meanwhile_is_there_once(tmp_path: P
     first.measure({"scene": "castle"}, measured_by_both)
     assert [run["seconds"] for run in first.runs] == [2.0]
     assert first.runs == Part(file, 0, {}).runs
+
+
+def test_what_is_measured_again_replaces_the_same_run_only(tmp_path: Path) -> None:
+    file = tmp_path / "times.json"
+    methods = {"methods": ["colmap", "hiernorm"]}
+    for scene in ("castle", "lund"):
+        Part(file, 0, {}).measure({"scene": scene, **methods}, lambda: {"seconds": 1.0})
+    Part(file, 0, {}).measure({"scene": "lund", "methods": ["brute"]}, lambda: {"seconds": 1.0})
+    again = Part(file, 0, {}, again=True)
+    again.measure({"scene": "lund", **methods}, lambda: {"seconds": 2.0})
+    found = [(run["scene"], run["methods"][0], run["seconds"]) for run in Part(file, 0, {}).runs]
+    assert found == [("castle", "colmap", 1.0), ("lund", "brute", 1.0), ("lund", "colmap", 2.0)]

@@ -17,8 +17,10 @@ pytest.importorskip("onnxruntime", reason="needs ONNX Runtime")
 
 from click.testing import CliRunner  # noqa: E402
 
+from hiernorm.adapters.colmap.importing import import_photos  # noqa: E402
+from hiernorm.adapters.colmap.soundness import require_colmap_file  # noqa: E402
 from hiernorm.cli.app import app  # noqa: E402
-from hiernorm.vision.drawing import read_colour  # noqa: E402
+from hiernorm.vision.drawing import read_colour, write_picture  # noqa: E402
 from hiernorm.vision.room import write_room_photos  # noqa: E402
 from hiernorm.vision.sparse_model import (  # noqa: E402
     SparseModel,
@@ -82,7 +84,7 @@ def test_the_points_lie_on_the_walls_of_the_room(made):
 
 
 def contents(path):
-    """All that the database has of photos and pairs. COLMAP's threads may map them otherwise."""
+    """All that the database has of photos and pairs."""
     tables = ("images", "keypoints", "descriptors", "matches", "two_view_geometries")
     connection = sqlite3.connect(path)
     rows = {name: connection.execute(f"SELECT * FROM {name}").fetchall() for name in tables}
@@ -90,11 +92,14 @@ def contents(path):
     return rows
 
 
-def test_running_again_keeps_what_is_there(photos, made):
+def test_running_again_keeps_what_is_there_and_maps_it_the_same_on_one_thread(photos, made):
     before = contents(made[0] / "database.db")
     done = run("reconstruct", photos, "-o", made[0], "--keypoints", 500, "--threads", 1, "--json")
     assert done.exit_code == 0, done.output
     assert contents(made[0] / "database.db") == before
+    results = ("registered", "points", "track length", "error in pixels")
+    again = json.loads(done.output)
+    assert [again[name] for name in results] == [made[1][name] for name in results]
     with pycolmap.Database.open(str(made[0] / "database.db")) as database:
         assert database.num_images() == COUNT
         assert database.num_matched_image_pairs() == 6
@@ -141,6 +146,75 @@ def test_a_database_that_colmap_cannot_open_says_why(photos, made, tmp_path, dam
     done = run("reconstruct", photos, "-o", out, "--keypoints", 500)
     assert done.exit_code == exit_code, done.output
     assert text in done.output
+
+
+def test_a_database_of_another_program_is_not_changed(photos, tmp_path):
+    """COLMAP would add its tables to it."""
+    path = tmp_path / "database.db"
+    change(path, "CREATE TABLE songs (name TEXT)")
+    before = path.read_bytes()
+    done = run("reconstruct", photos, "-o", tmp_path)
+    assert done.exit_code == 5, done.output
+    assert "is an SQLite file, but not of COLMAP" in done.output
+    assert path.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == ["database.db"]
+
+
+def test_a_database_of_colmap_that_someone_else_made_is_not_changed(photos, made, tmp_path):
+    path = shutil.copy(made[0] / "database.db", tmp_path / "database.db")
+    before = path.read_bytes()
+    done = run("reconstruct", photos, "-o", tmp_path)
+    assert done.exit_code == 1, done.output
+    assert "this command has not made it: choose another folder" in done.output
+    assert path.read_bytes() == before
+
+
+def test_tables_that_colmap_did_not_finish_are_completed(photos, tmp_path):
+    for out, statement in (
+        ("empty", "PRAGMA user_version = 0"),
+        (
+            "begun",
+            "CREATE TABLE rigs (rig_id INTEGER PRIMARY KEY AUTOINCREMENT NOT NULL, "
+            "ref_sensor_id INTEGER NOT NULL, ref_sensor_type INTEGER NOT NULL)",
+        ),
+    ):
+        (tmp_path / out).mkdir()
+        change(tmp_path / out / "database.db", statement)
+        require_colmap_file(tmp_path / out / "database.db")
+        import_photos(photos, ["00.png", "01.png"], tmp_path / out / "database.db")
+        with pycolmap.Database.open(str(tmp_path / out / "database.db")) as database:
+            assert database.num_images() == database.num_cameras() == 2
+
+
+def test_photos_of_a_single_camera_share_its_focal_length(photos, tmp_path):
+    words = ("reconstruct", photos, "-o", tmp_path / "one", "--keypoints", 500, "--threads", 1)
+    done = run(*words, "--single-camera", "--json")
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.output)["registered"] == COUNT
+    model = pycolmap.Reconstruction(str(tmp_path / "one" / "sparse" / "0"))
+    assert model.num_cameras() == 1
+    done = run(*words)
+    assert done.exit_code == 1
+    assert "has one camera, asked for is a camera for each photo" in done.output
+
+
+def test_photos_that_come_later_get_the_same_camera(photos, tmp_path):
+    path = tmp_path / "database.db"
+    for count in (1, 2, COUNT):
+        names = [f"{number:02}.png" for number in range(count)]
+        import_photos(photos, names, path, single_camera=True)
+    with pycolmap.Database.open(str(path)) as database:
+        assert (database.num_images(), database.num_cameras()) == (COUNT, 1)
+    with pytest.raises(ValueError, match="has one camera, asked for is a camera for each photo"):
+        import_photos(photos, names, path)
+
+
+def test_a_single_camera_has_photos_of_one_size(photos, tmp_path):
+    copy = shutil.copytree(photos, tmp_path / "photos")
+    write_picture(copy / "small.png", read_colour(copy / "00.png")[:100])
+    names = ["00.png", "01.png", "small.png"]
+    with pytest.raises(ValueError, match=r"small.png .* not the size of 00.png, 640 x 480"):
+        import_photos(copy, names, tmp_path / "database.db", single_camera=True)
 
 
 def test_photos_that_cannot_be_used_are_named(photos, tmp_path):

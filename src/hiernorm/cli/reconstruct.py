@@ -14,7 +14,12 @@ from hiernorm.cli.progress import make_progress
 from hiernorm.cli.requirements import needs
 
 
-@click.command(epilog=examples("hiernorm reconstruct photos -o room"))
+@click.command(
+    epilog=examples(
+        "hiernorm reconstruct photos -o room",
+        "hiernorm reconstruct video-frames -o street --single-camera",
+    )
+)
 @click.argument("photos", type=EXISTING_FOLDER)
 @option(
     "-o",
@@ -34,6 +39,11 @@ from hiernorm.cli.requirements import needs
     show_default="all, or 20 of more than 60",
     help="Match each photo with this many that look alike.",
 )
+@option(
+    "--single-camera",
+    is_flag=True,
+    help="One camera took all photos, with one lens and zoom: estimate its focal length once.",
+)
 @THREADS
 @JSON
 @needs("colmap", "cv2", "onnxruntime", "pycolmap")
@@ -44,6 +54,7 @@ def reconstruct(
     keypoints: int,
     longest_side: int,
     retrieve: int | None,
+    single_camera: bool,
     threads: int | None,
     as_json: bool,
 ) -> None:
@@ -66,7 +77,13 @@ def reconstruct(
             bars.update(tasks[step], completed=done, total=total)
 
         made = reconstruct_photos(
-            photos, out, settings=settings, retrieve=retrieve, threads=threads, progress=show
+            photos,
+            out,
+            settings=settings,
+            retrieve=retrieve,
+            single_camera=single_camera,
+            threads=threads,
+            progress=show,
         )
     facts = {
         "photos": made.photos,

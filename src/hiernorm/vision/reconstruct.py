@@ -20,12 +20,9 @@ from hiernorm.adapters.colmap import (
     retrieve_pairs,
     verify_pairs,
 )
-from hiernorm.adapters.colmap.mapping import (
-    explained_errors,
-    import_pycolmap,
-    quiet_colmap,
-)
-from hiernorm.adapters.disk_space import require_space
+from hiernorm.adapters.colmap.importing import import_photos
+from hiernorm.adapters.colmap.mapping import import_pycolmap
+from hiernorm.adapters.colmap.soundness import require_colmap_file
 from hiernorm.array_types import Float32Array, UInt8Array
 from hiernorm.models import load_model
 from hiernorm.progress import BuildProgressCallback
@@ -76,6 +73,7 @@ def reconstruct_photos(
     *,
     settings: FeatureSettings | None = None,
     retrieve: int | None = None,
+    single_camera: bool = False,
     threads: int | None = None,
     progress: BuildProgressCallback | None = None,
 ) -> Reconstruction:
@@ -94,8 +92,11 @@ def reconstruct_photos(
         How features are extracted; None for ``hn16`` at up to 4,096 keypoints.
     retrieve
         Match each photo with this many that look alike; None to match all pairs of few photos.
+    single_camera
+        One camera took all photos with one lens and zoom, and they have one size: COLMAP estimates
+        its focal length once, instead of once for each photo.
     threads
-        As for :class:`hiernorm.Index`.
+        As for :class:`hiernorm.Index`. With 1, COLMAP makes the same model every time.
     progress
         Called with the name of the step, what is done and how much there is.
     """
@@ -106,9 +107,15 @@ def reconstruct_photos(
     if len(names) < 2:
         raise ValueError(f"a reconstruction needs two photos or more, {photos} has {names[0]} only")
     _check_names(names)
+    database = folder / "database.db"
+    require_colmap_file(database)
+    if database.exists() and not (folder / "settings.json").exists():
+        raise ValueError(
+            f"{database} is there without settings.json, so this command has not made it: choose "
+            "another folder, or match its features with `hiernorm colmap match`"
+        )
     folder.mkdir(parents=True, exist_ok=True)
     _check_settings(folder / "settings.json", settings)
-    database = folder / "database.db"
     seconds: dict[str, float] = {}
 
     def timed(step: str, work: Callable[[], Any]) -> Any:
@@ -117,7 +124,11 @@ def reconstruct_photos(
         seconds[step] = time.perf_counter() - start
         return done
 
-    timed("describe", lambda: _describe(Path(photos), names, database, settings, report))
+    def describe() -> None:
+        import_photos(Path(photos), names, database, single_camera=single_camera)
+        _describe(Path(photos), names, database, settings, report)
+
+    timed("describe", describe)
     with ColmapDatabase(database) as opened:
         many = len(names) > EXHAUSTIVE
         count = retrieve if retrieve is not None else RETRIEVED if many else None
@@ -132,7 +143,9 @@ def reconstruct_photos(
         ),
     )
     timed("verify", lambda: verify_pairs(database, pairs))
-    models = timed("map", lambda: map_database(database, photos, folder / "sparse"))
+    models = timed(
+        "map", lambda: map_database(database, photos, folder / "sparse", threads=threads)
+    )
     if not models:
         raise ValueError(
             f"no model of {photos}: its photos share too little. Take more of them, from places "
@@ -184,21 +197,11 @@ def _describe(
     settings: FeatureSettings,
     report: BuildProgressCallback,
 ) -> None:
-    """Put photos and their features into the database; those that are there are kept."""
-    pycolmap = import_pycolmap()
-    require_space(database, 0, "COLMAP")
-    with explained_errors(database), quiet_colmap(pycolmap):
-        with pycolmap.Database.open(str(database)) as opened:  # made if it is missing
-            known = {image.name for image in opened.read_all_images()}
-        fresh = [name for name in names if name not in known]
-        if fresh:
-            pycolmap.import_images(str(database), str(photos), image_names=fresh)
+    """Put the features of photos into the database; those that are there are kept."""
     model = load_model(settings.model)
     with ColmapDatabase(database, writable=True) as stored:
         images = {image.name: image for image in stored.images()}
         for done, name in enumerate(names, start=1):
-            if name not in images:
-                raise ValueError(f"{photos / name} is no picture that COLMAP can read")
             if images[name].descriptors is None:
                 features = describe_grey(read_as_stored(photos / name), settings, model)
                 stored.write_features(

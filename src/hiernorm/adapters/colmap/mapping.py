@@ -61,7 +61,12 @@ def verify_pairs(
 
 
 def map_database(
-    path: Path | str, photos: Path | str, out: Path | str, options: Any = None
+    path: Path | str,
+    photos: Path | str,
+    out: Path | str,
+    options: Any = None,
+    *,
+    threads: int | None = None,
 ) -> list[Any]:
     """Reconstruct the scene of a verified database by ``pycolmap.incremental_mapping``.
 
@@ -75,6 +80,9 @@ def map_database(
         Folder of the models: ``0``, ``1``, ... with COLMAP's files.
     options
         ``pycolmap.IncrementalPipelineOptions``; None for COLMAP's defaults.
+    threads
+        Threads of COLMAP where ``options`` is None; None for all processors. With several, COLMAP
+        may find a few points more or less the next time.
 
     Returns
     -------
@@ -84,6 +92,8 @@ def map_database(
     if options is None:
         options = pycolmap.IncrementalPipelineOptions()
         options.random_seed = SEED
+        if threads is not None:
+            options.num_threads = threads
     Path(out).mkdir(parents=True, exist_ok=True)
     with ColmapDatabase(path) as database:
         # Of its 24 bytes a keypoint and at most 30 an observation; a stored keypoint has 16.

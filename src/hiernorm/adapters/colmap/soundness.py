@@ -2,10 +2,47 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterable
+from contextlib import closing
+from pathlib import Path
 
-from hiernorm.adapters.colmap.database import ColmapDatabase, Pair
-from hiernorm.storage.errors import DamagedError
+from hiernorm.adapters.colmap.database import COLUMNS, ColmapDatabase, Pair
+from hiernorm.storage.errors import DamagedError, NotADatabaseError
+
+TABLES = {*COLUMNS, "cameras", "rigs", "rig_sensors", "frames", "frame_data", "pose_priors"}
+"""Tables of COLMAP."""
+
+
+def require_colmap_file(path: Path) -> None:
+    """Raise unless a file is a database of COLMAP, or one that COLMAP has begun to make.
+
+    COLMAP opens every SQLite file and adds its tables to it.
+
+    Parameters
+    ----------
+    path
+        The file; it may be missing.
+    """
+    if not path.exists():
+        return
+    try:
+        ColmapDatabase(path).close()
+    except NotADatabaseError:
+        if not _has_only(path, TABLES):
+            raise
+
+
+def _has_only(path: Path, tables: set[str]) -> bool:
+    """Whether a file is an SQLite file without any table but these."""
+    try:
+        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as opened:
+            found = opened.execute(
+                "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+            ).fetchall()
+    except sqlite3.DatabaseError:
+        return False
+    return {name for (name,) in found} <= tables
 
 
 def require_sound_matches(database: ColmapDatabase, pairs: Iterable[Pair]) -> None:
