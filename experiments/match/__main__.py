@@ -4,8 +4,8 @@ Each measurement runs in a process of its own, so that its peak memory is its ow
 the machine, a small warm-up, then the best of some rounds. NumPy's BLAS, which only the fit of
 plain vectors uses, has one thread: its threads wait for each other where others are at work. A
 process may not use more address space than the machine has memory, and not more time than --limit;
-what does not finish is reported as such, and not tried with larger sets. The sets are synthetic: two noisy views of the same
-vectors, 128 dimensions.
+what does not finish is reported as such, and not tried with larger sets. The sets are synthetic:
+two noisy views of the same vectors, 128 dimensions.
 """
 
 from __future__ import annotations
