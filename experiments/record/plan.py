@@ -227,7 +227,7 @@ PLAN: tuple[Step, ...] = (
     ),
     Step("shards", "shards", results=("shards.json",), minutes=6, alone=False),
     Step("scale", "scale", "--entries 10000000", ("scale.json",), minutes=14),
-    Step("match", "match", "--limit 240", ("match.json",), minutes=20),
+    Step("match", "match", results=("match.json",), minutes=9),
     Step(
         "post-hoc",
         "text.post_hoc",

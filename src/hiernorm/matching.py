@@ -12,7 +12,7 @@ from hiernorm import _core
 from hiernorm.array_types import Float32Array, Float64Array, Int64Array
 from hiernorm.arrays import as_float32
 from hiernorm.index import Index
-from hiernorm.nearest_rows import HN_PAIRS, PLAIN_PAIRS, Nearest, nearest_rows
+from hiernorm.nearest_rows import HN_PAIRS, PLAIN_PAIRS, Nearest, nearest_rows, prefers_pass
 from hiernorm.settings import Metric
 
 RATIO = 0.9
@@ -163,7 +163,9 @@ def match_descriptors(
     neighbours = 1 if ratio is None else 2
     if len(first) == 0 or len(second) < neighbours or (mutual and len(first) < neighbours):
         return Matches(np.empty((0, 2), np.int64), np.empty(0), np.empty(0))
-    if len(first) * len(second) <= (HN_PAIRS if left.is_hn else PLAIN_PAIRS):
+    directions = 2 if mutual else 1
+    few = len(first) * len(second) <= directions * (HN_PAIRS if left.is_hn else PLAIN_PAIRS)
+    if few or prefers_pass(right.index, first, neighbours, directions):
         wanted = right._threads if threads is None else threads
         there, back = nearest_rows(first, second, neighbours, metric, both=mutual, threads=wanted)
     else:

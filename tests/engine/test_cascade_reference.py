@@ -83,6 +83,18 @@ def test_the_data_of_these_tests_takes_every_step() -> None:
     assert work["scanned"] > work["sifted"] > work["tightened"] >= work["settled"] >= 40
 
 
+@pytest.mark.parametrize("metric", ["l2", "cosine"])
+def test_distances_of_hn_vectors_take_the_work_of_inner_products(metric: str) -> None:
+    """The vectors are unit vectors: weigh must know the major as exactly under every metric."""
+    queries = _of_kind("hn", _rows(3, 32))
+    work = [
+        _index("hn", name, False, 9000).search(queries, 10).certificate.work
+        for name in ("ip", metric)
+    ]
+    for step in ("tightened", "settled"):
+        assert work[1][step].sum() <= 1.02 * work[0][step].sum()
+
+
 def test_all_hits_are_wanted() -> None:
     index = _index("hn", "cosine", False, 300)
     _assert_replays(index, _of_kind("hn", _rows(3, 2)), 300)

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import hiernorm
 from hiernorm import _core
-from hiernorm.matching import _find_split
-from hiernorm.nearest_rows import nearest_rows
+from hiernorm.matching import DescriptorSet, _find_split
+from hiernorm.nearest_rows import nearest_rows, prefers_pass
 from hiernorm.reference import canonical_scores
 from support import assert_same_bits, expected_hits, raises_text
 
@@ -272,3 +272,44 @@ def test_large_sets_are_matched_by_an_index_to_the_same_bits(monkeypatch, major,
     np.testing.assert_array_equal(found.pairs, expected.pairs)
     assert_same_bits(found.scores, expected.scores)
     assert_same_bits(found.ratios, expected.ratios)
+
+
+@pytest.mark.parametrize("mutual", [False, True])
+@pytest.mark.parametrize("ratio", [None, RATIO])
+def test_large_sets_whose_codes_do_not_pay_are_matched_by_a_pass(monkeypatch, ratio, mutual):
+    a, b = two_views(300, 250)
+    expected = hiernorm.match_descriptors(a, b, mutual, ratio)
+    monkeypatch.setattr("hiernorm.matching.PLAIN_PAIRS", 0)
+    passes = []
+
+    def counted(*args, **kwargs):
+        passes.append(args)
+        return nearest_rows(*args, **kwargs)
+
+    monkeypatch.setattr("hiernorm.matching.nearest_rows", counted)
+    for share, times in ((0.0, 0), (1e9, 1)):
+        passes.clear()
+        monkeypatch.setattr("hiernorm.nearest_rows.SURVIVOR_NS", share)
+        monkeypatch.setattr("hiernorm.nearest_rows.SLOT_NS", 0.0)
+        found = hiernorm.match_descriptors(a, b, mutual, ratio)
+        assert len(passes) == times
+        np.testing.assert_array_equal(found.pairs, expected.pairs)
+        assert_same_bits(found.scores, expected.scores)
+        assert_same_bits(found.ratios, expected.ratios)
+
+
+def test_an_index_is_preferred_where_its_codes_rule_most_out():
+    """Views of a falling spectrum against vectors without one; 8 of 128 dimensions are coded."""
+    rng = np.random.default_rng(5)
+    spectrum = np.where(np.arange(128) < 8, 1.0, 0.01)
+    for scale, expected in ((spectrum, False), (np.ones(128), True)):
+        rows = (rng.standard_normal((2000, 128)) * scale).astype(np.float32)
+        index = DescriptorSet(rows, "l2").index
+        queries = rows + np.float32(0.01) * rng.standard_normal(rows.shape, dtype=np.float32)
+        assert prefers_pass(index, queries[:500], 2, directions=2) is expected
+
+
+def test_a_flat_index_is_never_preferred_to_the_pass():
+    index = hiernorm.Index(4, engine="flat")
+    index.add(np.eye(4, dtype=np.float32))
+    assert prefers_pass(index, np.eye(4, dtype=np.float32), 1, directions=1)

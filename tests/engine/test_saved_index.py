@@ -58,6 +58,17 @@ def test_a_loaded_index_can_be_changed_and_the_file_stays(kind: str, tmp_path: P
     assert (tmp_path / "a").read_bytes() == before
 
 
+def test_cosine_takes_the_same_work_without_the_norms_that_a_file_lacks(tmp_path: Path) -> None:
+    rows = hn_rows(N, D, MAJOR) * np.linspace(0.5, 2, N, dtype=np.float32)[:, np.newaxis]
+    index = filled("hn-cascade", rows, MAJOR, metric="cosine")
+    twin = _saved(index, tmp_path)
+    assert index.nbytes - twin.nbytes >= 8 * N
+    found, expected = (each.search(hn_rows(9, D, MAJOR, seed=1), 5) for each in (twin, index))
+    assert_same_hits(found, expected)
+    for step, counts in expected.certificate.work.items():
+        assert_array_equal(found.certificate.work[step], counts)
+
+
 def test_ids_of_deleted_entries_are_not_given_out_again(tmp_path: Path) -> None:
     index = hiernorm.Index(2)
     index.add([[1, 0], [0, 1], [1, 1]])

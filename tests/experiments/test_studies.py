@@ -19,6 +19,7 @@ from click.testing import CliRunner, Result
 from experiments.growth.features import main as features
 from experiments.harness.records import read_record
 from experiments.match.__main__ import main as match
+from experiments.match.__main__ import measure_all
 from experiments.photos.pairs import main as pairs
 from experiments.photos.places import main as places
 from experiments.plain.__main__ import main as plain
@@ -98,6 +99,24 @@ def test_matchers_agree_on_the_pairs(study: Path) -> None:
     assert not [row for row in rows if "failure" in row]
     for kind in ("hn", "plain"):
         assert len({row["digest"] for row in rows if row["kind"] == kind}) == 1
+
+
+def test_a_matcher_that_does_not_finish_is_not_tried_with_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tried = []
+
+    def run_one(method: str, kind: str, n: int, limit: float) -> dict[str, object]:
+        tried.append((method, kind, n))
+        slow = {"failure": "stopped"} if method == "opencv" and kind == "uint8" else {}
+        return {"method": method, "kind": kind, "n": n, **slow}
+
+    monkeypatch.setattr("experiments.match.__main__.run", run_one)
+    rows = measure_all((10, 20), limit=1)
+    assert len(rows) == 18
+    assert len(tried) == 17
+    assert ("opencv", "uint8", 20) not in tried
+    assert rows[-1]["failure"] == "not tried: 10 did not finish"
 
 
 def test_every_photo_is_looked_for(study: Path) -> None:

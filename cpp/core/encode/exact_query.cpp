@@ -25,16 +25,17 @@ void ExactQuery::prepare(const Kernels& kernels, Metric metric, const float* row
 }
 
 double ExactQuery::score(const float* row) const {
-    if (metric_ == Metric::kL2) return 0.0 - kernels_->distance_f32(values_.data(), row, dim_);
-    const double product = kernels_->dot_f32(values_.data(), row, dim_);
-    if (metric_ == Metric::kInnerProduct) return product;
-    return product / (norm_ * canonical_norm(*kernels_, row, dim_));
+    return score(row, metric_ == Metric::kCosine ? canonical_norm(*kernels_, row, dim_) : 1.0);
 }
 
-double ExactQuery::major_product(const float* row, std::size_t major) const {
+double ExactQuery::score(const float* row, double row_norm) const {
+    if (metric_ == Metric::kL2) return 0.0 - kernels_->distance_f32(values_.data(), row, dim_);
+    return major_product(row, dim_, row_norm);
+}
+
+double ExactQuery::major_product(const float* row, std::size_t major, double row_norm) const {
     const double product = kernels_->dot_f32(values_.data(), row, major);
-    if (metric_ == Metric::kInnerProduct) return product;
-    return product / (norm_ * canonical_norm(*kernels_, row, dim_));
+    return metric_ == Metric::kCosine ? product / (norm_ * row_norm) : product;
 }
 
 }  // namespace hiernorm

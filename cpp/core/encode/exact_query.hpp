@@ -13,11 +13,12 @@ class ExactQuery {
    public:
     void prepare(const Kernels& kernels, Metric metric, const float* row, std::size_t dim);
 
-    // The canonical score of an entry's row.
+    // The canonical score of an entry's row; `row_norm` is its canonical norm, for cosine only.
     double score(const float* row) const;
+    double score(const float* row, double row_norm) const;
 
-    // The part of it that the first `major` dimensions make up (over both norms for cosine).
-    double major_product(const float* row, std::size_t major) const;
+    // The canonical product of the first `major` dimensions (over both norms for cosine).
+    double major_product(const float* row, std::size_t major, double row_norm) const;
 
     const std::vector<double>& values() const { return values_; }
     double norm() const { return norm_; }

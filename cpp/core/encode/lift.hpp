@@ -10,6 +10,7 @@
 // query's own |q|^2 + centre, is an offset between bounds and scores.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "encode/encoding.hpp"
@@ -19,6 +20,13 @@ namespace hiernorm {
 
 // The lift of an entry with the (canonical) squared norm `squares`.
 double lift_of(const Encoding& encoding, double squares);
+
+// What the lift's code of an entry adds to bounds, `entry_major` its slot 0; the lift itself is off
+// by at most the residual of its major.
+inline double coded_lift(const Encoding& encoding, const std::uint8_t* entry_major) {
+    const int code = entry_major[slot_offset(encoding.major - 1)] - kCodeOffset;
+    return encoding.weight * (encoding.major_step * code);
+}
 
 // Inserts the lift of an entry with the canonical squared norm `squares`; nothing for other
 // metrics.

@@ -85,7 +85,7 @@ class CascadeQuery {
         candidates = refinement_.sift(query_, tile.chunk, tile.norms, candidates);
         if (candidates.empty()) return;
         refinement_.tighten(query_, tile.chunk, tile.norms, candidates);
-        refinement_.weigh(query_, seeding_, tile.norms);
+        refinement_.weigh(query_, seeding_, tile.chunk, tile.norms);
     }
 
     void settle() { refinement_.settle(query_, seeding_); }

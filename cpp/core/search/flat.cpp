@@ -3,7 +3,7 @@
 //
 // For vectors that no rotation orders, where the cascade would read most rows after their codes. A
 // group of queries shares the panels that a strip of rows is packed into (flat_panels.hpp). Few
-// queries read the rows as they are (flat_query.hpp), unless rows are too short for that.
+// queries read the rows as they are (flat_query.hpp).
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -42,7 +42,7 @@ class FlatScan {
                 const SearchRequest& request, const float* rows, std::span<Answer> answers) {
         metric_ = metric;
         dim_ = store.dim();
-        const bool panels = answers.size() >= kLeastPanelQueries || dim_ < kLanes;
+        const bool panels = answers.size() >= kLeastPanelQueries;
         begin(kernels, request.mask, rows, answers);
         if (panels) panels_.begin(store, kernels, metric, rows, {queries_.data(), answers.size()});
         const std::size_t most = strip_entries(dim_, panels ? kMostPanelEntries : kMostEntries);

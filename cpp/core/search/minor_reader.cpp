@@ -63,6 +63,8 @@ std::size_t read_minors(const PreparedQuery& query, const Chunk& chunk, const Ti
                                           skipped);
         for (std::size_t i = 0; i < left && what.fetch_rows; ++i) {
             prefetch(query.store().row(contenders[i].position));
+            const double* const norm = query.store().known_norm(contenders[i].position);
+            if (norm != nullptr) prefetch(norm);
         }
     }
     return left;

@@ -101,9 +101,15 @@ class PreparedQuery {
     void settle(std::uint32_t position) {
         store_->require_row(position);
         store_->require_id(position);
-        answer_->results.offer({exact_.score(store_->row(position)), store_->id(position)});
+        const double norm = row_norm(position);
+        answer_->results.offer({exact_.score(store_->row(position), norm), store_->id(position)});
         ++stats().settled;
         threshold_ = results().threshold() + view_.offset;
+    }
+    // Exactly the part of the score that the first `major` dimensions of an entry make up.
+    double major_product(std::uint32_t position, std::size_t major) const {
+        store_->require_row(position);
+        return exact_.major_product(store_->row(position), major, row_norm(position));
     }
     void prefetch_row(std::uint32_t position) const {
         const float* row = store_->row(position);
@@ -111,6 +117,13 @@ class PreparedQuery {
     }
 
    private:
+    double row_norm(std::uint32_t position) const {
+        if (encoding().metric != Metric::kCosine) return 1.0;
+        const double* const known = store_->known_norm(position);
+        return known != nullptr ? *known
+                                : canonical_norm(*kernels_, store_->row(position), store_->dim());
+    }
+
     // First what every scan reads.
     const Store* store_ = nullptr;
     const Kernels* kernels_ = nullptr;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "encode/lift.hpp"
 #include "search/minor_reader.hpp"
 
 namespace hiernorm {
@@ -53,10 +54,13 @@ void Refinement::tighten(PreparedQuery& query, const Chunk& chunk, const TileNor
 }
 
 // What is left of the error bounds the score from below as well: bound - width.
-void Refinement::weigh(PreparedQuery& query, const Seeding& seeding, const TileNorms& norms) {
+void Refinement::weigh(PreparedQuery& query, const Seeding& seeding, const Chunk& chunk,
+                       const TileNorms& norms) {
     const Encoding& encoding = query.encoding();
     const CodedQuery& codes = query.codes();
-    const bool prefix = !encoding.rotated() && encoding.lift_dims() == 0;
+    const bool prefix = !encoding.rotated(), lifted = encoding.lift_dims() != 0;
+    const double margin =
+        codes.margin(norms) + (lifted ? encoding.weight * norms.major_residual : 0.0);
     const double slack = minor_read_ ? codes.minor_slack(norms) : codes.tail_slack(norms);
     const Contender* const contenders = query.workspace().contenders.data();
     for (std::size_t i = 0; i < left_; ++i) {
@@ -69,11 +73,15 @@ void Refinement::weigh(PreparedQuery& query, const Seeding& seeding, const TileN
         double bound = minor_read_ ? contender.bound : coded + query.proved_slack(norms);
         double width = 2.0 * (slack + codes.coded_slack(norms));
         if (prefix) {
-            query.store().require_row(contender.position);
             const double coded_part = coded + codes.coded_slack(norms);
-            const double exact =
-                query.exact().major_product(query.store().row(contender.position), encoding.major);
-            const double margin = codes.margin(norms);
+            double exact =
+                query.major_product(contender.position, encoding.major - encoding.lift_dims());
+            if (lifted) {
+                exact = 2.0 * exact +
+                        coded_lift(encoding, chunk.major_codes.data() +
+                                                 entry_offset(contender.position % kChunkEntries,
+                                                              encoding.slots()));
+            }
             bound = bound - coded_part + exact + margin;
             width = 2.0 * (slack + margin);
         }

@@ -26,7 +26,8 @@ class Refinement {
 
     // Weigh: where the major is a prefix of the row, its exact product replaces that of the codes.
     // What is certain to raise the threshold is settled at once; the others become finalists.
-    void weigh(PreparedQuery& query, const Seeding& seeding, const TileNorms& norms);
+    void weigh(PreparedQuery& query, const Seeding& seeding, const Chunk& chunk,
+               const TileNorms& norms);
 
     // Settle: the finalists, best bound first, until no bound reaches the threshold.
     void settle(PreparedQuery& query, const Seeding& seeding);

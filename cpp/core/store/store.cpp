@@ -59,6 +59,7 @@ Chunk& Store::chunk_with_room(std::size_t position, std::size_t entries) {
     chunk.tiles.resize(tiles_of(room));
     if (layout_ == Layout::kCodes) {
         chunk.major_codes.grow_zeroed(room * encoding_.slots());
+        if (encoding_.metric == Metric::kCosine) chunk.row_norms.grow(room);
         chunk.stage_codes.resize(encoding_.stages.size());
         for (std::size_t stage = 0; stage < encoding_.stages.size(); ++stage) {
             // Kernels read kStageBytes from the start of any row.
@@ -133,6 +134,7 @@ void Store::write_entry(std::size_t position, const float* row, std::int64_t id,
     }
     if (encoding_.metric == Metric::kCosine) {
         const double norm = canonical_norm(active_kernels(), row, dim_);
+        if (layout_ == Layout::kCodes) chunk.row_norms[entry] = norm;
         for (double& value : own_view) value /= norm;
         view_error /= norm;
     } else if (encoding_.metric == Metric::kL2) {
@@ -205,7 +207,7 @@ std::size_t Store::nbytes() const {
                         positions_.capacity() * sizeof(std::uint32_t);
     for (const auto& chunk : chunks_) {
         total += chunk->ids.nbytes() + chunk->rows.nbytes() + chunk->major_codes.nbytes() +
-                 chunk->float_majors.nbytes() + chunk->tiles.size() * sizeof(TileNorms);
+                 chunk->float_majors.nbytes() + chunk->row_norms.nbytes() + chunk->tiles.size() * sizeof(TileNorms);
         for (const Buffer<std::uint8_t>& stage : chunk->stage_codes) total += stage.nbytes();
     }
     return total;

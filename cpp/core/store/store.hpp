@@ -24,6 +24,7 @@ struct Chunk {
     Buffer<float> rows;
     Buffer<std::uint8_t> major_codes;               // Layout::kCodes
     std::vector<Buffer<std::uint8_t>> stage_codes;  // Layout::kCodes
+    Buffer<double> row_norms;  // Layout::kCodes for cosine: canonical; none where attached
     Buffer<float> float_majors;                     // Layout::kFloatMajors: blocks[dim][entry]
     std::vector<TileNorms> tiles;
 };
@@ -54,6 +55,11 @@ class Store {
 
     const float* row(std::size_t position) const {
         return chunk(position / kChunkEntries).rows.data() + position % kChunkEntries * dim_;
+    }
+    // The canonical norm of a row, where it is kept; null otherwise.
+    const double* known_norm(std::size_t position) const {
+        const Buffer<double>& norms = chunk(position / kChunkEntries).row_norms;
+        return norms.data() == nullptr ? nullptr : norms.data() + position % kChunkEntries;
     }
     std::int64_t id(std::size_t position) const {
         return chunk(position / kChunkEntries).ids[position % kChunkEntries];

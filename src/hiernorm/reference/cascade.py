@@ -39,7 +39,7 @@ from hiernorm.reference.canonical import (
     rank,
 )
 from hiernorm.reference.cells import BLOCK, RANGE, Cells
-from hiernorm.reference.query import LOWEST, OFFSET, Norms, Query
+from hiernorm.reference.query import LOWEST, OFFSET, Norms, Query, rows_of
 
 TILE = 2048
 """Entries that share one set of norms."""
@@ -125,7 +125,7 @@ class _Cascade:
         self.query = Query(q, encoding, tensors)
         self.norms = [Norms(*row) for row in tensors["norms"].tolist()]
         self.majors, self.scores = self.query.score_majors(tensors["major_codes"])
-        self.prefix = "rotation" not in tensors and self.metric != "l2"
+        self.prefix = "rotation" not in tensors
         self.threshold, self.skipped_bound = -np.inf, -np.inf
         self.settled: dict[int, float] = {}
         self.finalists: list[tuple[float, int]] = []
@@ -273,6 +273,8 @@ class _Cascade:
                 continue
             if self.prefix:
                 margin = query.margin * norms.norm
+                if self.metric == "l2":  # the lift is known by its code only
+                    margin += query.encoding["weight"] * norms.major_residual
                 coded = query.scale * int(self.majors[position]) + query.coded_slack(norms)
                 bound = bound - coded + self._major_product(position) + margin
                 width = 2.0 * (slack + margin)
@@ -286,7 +288,12 @@ class _Cascade:
 
     def _major_product(self, position: int) -> float:
         row = self.tensors["rows"][position : position + 1]
-        major = self.query.major
+        encoding, major = self.query.encoding, self.query.major
+        if self.metric == "l2":
+            product = canonical_dot(self.q[: major - 1], row[:, : major - 1])
+            block = rows_of(self.tensors["major_codes"][[position // BLOCK]])
+            code = int(block[position % BLOCK, major - 1]) - OFFSET
+            return float(2.0 * product[0] + encoding["weight"] * (encoding["major_step"] * code))
         product = canonical_dot(self.q[:major], row[:, :major])
         if self.metric == "cosine":
             product = product / (canonical_norm(self.q[np.newaxis]) * canonical_norm(row))
