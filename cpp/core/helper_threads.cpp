@@ -1,6 +1,7 @@
 // The helpers that wait, and the life of one.
 #include "helper_threads.hpp"
 
+#include <atomic>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
@@ -9,6 +10,7 @@
 
 #include "per_thread.hpp"
 #include "spare_memory.hpp"
+#include "spin.hpp"
 
 #if defined(__unix__) || defined(__APPLE__)
 #include <pthread.h>
@@ -24,11 +26,12 @@ constexpr std::size_t kSpareBytes = std::size_t{1} << 22;
 
 }  // namespace
 
-enum class HelperState { kNew, kIdle, kBorrowed, kBusy, kDone };
+// Called: it has a job that it has not begun.
+enum class HelperState { kNew, kIdle, kBorrowed, kCalled, kBusy, kDone };
 
 class HelperThread {
    public:
-    HelperState state = HelperState::kNew;
+    std::atomic<HelperState> state = HelperState::kNew;  // changes under the mutex
     HelperJob job;
     HelperThread* next = nullptr;  // among the idle ones
     std::condition_variable changed;
@@ -77,15 +80,16 @@ void live(HelperThread* self, Helpers* among) {
     self->state = HelperState::kBorrowed;
     self->changed.notify_all();
     for (;;) {
-        while (self->state != HelperState::kBusy) {
+        while (self->state != HelperState::kCalled) {
             const bool called = self->changed.wait_for(
-                lock, kHelperPause, [&] { return self->state == HelperState::kBusy; });
+                lock, kHelperPause, [&] { return self->state == HelperState::kCalled; });
             if (called || self->state != HelperState::kIdle) continue;
             among->remove(*self);
             lock.unlock();
             delete self;
             return;
         }
+        self->state = HelperState::kBusy;
         lock.unlock();
         self->job.run(self->job.with);
         lock.lock();
@@ -140,12 +144,14 @@ BorrowedHelper::~BorrowedHelper() {
 void BorrowedHelper::run(HelperJob job) {
     const std::lock_guard lock(helpers()->mutex);
     helper_->job = job;
-    helper_->state = HelperState::kBusy;
+    helper_->state = HelperState::kCalled;
     helper_->changed.notify_all();
 }
 
-bool BorrowedHelper::wait_for(std::chrono::milliseconds pause) {
+bool BorrowedHelper::finish(std::chrono::milliseconds pause) {
+    spin_until([&] { return helper_->state != HelperState::kBusy; });
     std::unique_lock lock(helpers()->mutex);
+    if (helper_->state == HelperState::kCalled) helper_->state = HelperState::kBorrowed;
     return helper_->changed.wait_for(lock, pause,
                                      [&] { return helper_->state != HelperState::kBusy; });
 }

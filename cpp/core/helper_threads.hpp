@@ -35,8 +35,9 @@ class BorrowedHelper {
 
     void run(HelperJob job);
 
-    // Waits until the job is done, at most so long; whether it is done.
-    bool wait_for(std::chrono::milliseconds pause);
+    // Takes back a job that is not begun; else waits until it is done, at most so long. Whether the
+    // helper has finished.
+    bool finish(std::chrono::milliseconds pause);
 
    private:
     HelperThread* helper_;

@@ -40,6 +40,48 @@ TEST(each_task_runs_once) {
     }
 }
 
+TEST(no_task_begins_before_the_first_step_has_ended) {
+    for (int round = 0; round < 50; ++round) {
+        int prepared = 0;  // not atomic: the tasks come after it
+        std::atomic<int> sum{0};
+        const auto prepare = [&] {
+            if (round % 10 == 0) std::this_thread::sleep_for(3 * kSpinTime);
+            prepared = 7;
+        };
+        run_tasks_after(prepare, 4, 4, [&](std::size_t) { sum += prepared; });
+        CHECK_EQUAL(sum.load(), 28);
+    }
+}
+
+TEST(no_task_runs_if_the_first_step_fails) {
+    for (const std::size_t threads : {1, 4}) {
+        std::atomic<int> runs{0};
+        const auto fail = [] { throw std::runtime_error("the first step fails"); };
+        bool failed = false;
+        try {
+            run_tasks_after(fail, 4, threads, [&](std::size_t) { ++runs; });
+        } catch (const std::runtime_error&) {
+            failed = true;
+        }
+        CHECK(failed);
+        CHECK_EQUAL(runs.load(), 0);
+    }
+}
+
+TEST(a_job_that_is_taken_back_does_not_run_later) {
+    std::vector<std::atomic<int>> runs(2'000);
+    std::vector<int> when_finished;
+    for (std::atomic<int>& times : runs) {
+        BorrowedHelper helper;
+        helper.run({[](void* with) { ++*static_cast<std::atomic<int>*>(with); }, &times});
+        if (when_finished.size() % 2 == 0) std::this_thread::sleep_for(kSpinTime / 10);
+        while (!helper.finish(kPollPause)) continue;
+        when_finished.push_back(times);
+    }
+    CHECK_EQUAL(threads_of_four_tasks().size(), 4u);  // the helper takes other jobs
+    for (std::size_t i = 0; i < runs.size(); ++i) CHECK_EQUAL(runs[i].load(), when_finished[i]);
+}
+
 TEST(the_next_call_is_helped_by_the_same_threads) {
     wait_until_helpers_end();
     const std::set<std::thread::id> first = threads_of_four_tasks();

@@ -273,19 +273,21 @@ void search_cascade(const Store& store, const Kernels& kernels, const SearchRequ
 void search_cascade_parts(const Store& store, const Kernels& kernels, const SearchRequest& request,
                           const float* query, Answer& answer, std::size_t parts) {
     Kept<Cascade> cascade;
-    const CascadeQuery& whole = cascade->begin(store, kernels, request, query, answer);
-    const std::span<const Hit> known =
-        answer.results.wants_best() ? answer.results.hits() : std::span<const Hit>();
+    const CascadeQuery* whole = nullptr;
     Answers found(request, parts);
     std::vector<std::int64_t> known_ids;
-    for (const Hit& hit : known) known_ids.push_back(hit.id);
-    std::sort(known_ids.begin(), known_ids.end());
-    for (Answer& part : found) {
-        for (const Hit& hit : known) part.results.offer(hit);
-    }
-    run_tasks(parts, parts, [&](std::size_t number) {
+    const auto seed = [&] {
+        whole = &cascade->begin(store, kernels, request, query, answer);
+        if (!answer.results.wants_best()) return;
+        for (const Hit& hit : answer.results.hits()) {
+            known_ids.push_back(hit.id);
+            for (Answer& part : found) part.results.offer(hit);
+        }
+        std::sort(known_ids.begin(), known_ids.end());
+    };
+    run_tasks_after(seed, parts, parts, [&](std::size_t number) {
         Kept<Cascade> helper;
-        helper->search_part(whole, store, request, query, {number, parts}, found[number]);
+        helper->search_part(*whole, store, request, query, {number, parts}, found[number]);
     });
     for (const Answer& part : found) {
         for (const Hit& hit : part.results.hits()) {
@@ -295,8 +297,8 @@ void search_cascade_parts(const Store& store, const Kernels& kernels, const Sear
         answer.stats.add(part.stats);
     }
     answer.stats.sifted =
-        std::min<std::uint64_t>(answer.stats.sifted + whole.seeded(), store.size());
-    answer.stats.tightened += whole.seeded();
+        std::min<std::uint64_t>(answer.stats.sifted + whole->seeded(), store.size());
+    answer.stats.tightened += whole->seeded();
 }
 
 }  // namespace hiernorm
