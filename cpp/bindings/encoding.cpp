@@ -8,6 +8,7 @@
 
 #include "arrays.hpp"
 #include "bindings.hpp"
+#include "cells/grouping.hpp"
 #include "kernels/kernels.hpp"
 #include "store/segment_file.hpp"
 
@@ -123,6 +124,7 @@ void bind_layout(nb::module_& m) {
     m.attr("GROUP_SLOTS") = kGroupSlots;
     m.attr("STAGE_BYTES") = kStageBytes;
     m.attr("LANES") = kLanes;
+    m.attr("LEAST_GROUPED") = kLeastGrouped;
     m.def("segment_tensors", &tensors_of_segment, "dim"_a, "entries"_a, "encoding"_a.none(),
           "cones"_a);
 }

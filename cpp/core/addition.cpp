@@ -13,8 +13,7 @@
 namespace hiernorm {
 namespace {
 
-constexpr std::size_t kSliceEntries = 4096;   // written while searches wait
-constexpr std::size_t kLeastGrouped = 16384;  // entries of one addition that are worth cells
+constexpr std::size_t kSliceEntries = 4096;  // written while searches wait
 
 // The share of the entries that a search may be expected to read for cells to pay. Rotated vectors
 // allow for more, the more slots an entry has: going from block to block costs as much as 12.8 of

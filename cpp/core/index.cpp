@@ -20,6 +20,7 @@ constexpr std::size_t kSliceEntries = 4096;  // gathered at a time
 constexpr std::size_t kGroupQueries = 128;   // that share a pass, if not told otherwise
 constexpr std::size_t kFlatQueries = 1024;   // of a flat scan, which packs rows for all of them
 constexpr std::size_t kCachedCodes = std::size_t{1} << 19;  // bytes of codes in a core's cache
+constexpr std::size_t kCachedQueries = 64;                  // that share a pass over those
 constexpr std::size_t kLeastPerHit = 64;  // entries for each hit wanted, to use cells
 
 Layout layout_of(EngineKind engine) {
@@ -244,12 +245,13 @@ void Index::search_group_all(const Kernels& kernels, const SearchRequest& reques
     search_exhaustive(store_, kernels, settings_.metric, request, queries, answers);
 }
 
-// The queries of a group share the loads of codes from memory. Codes that stay in the cache of a
-// core need no sharing, and a query that runs alone needs less of that cache.
+// The queries of a group share the loads of codes. A smaller group leaves more of a core's cache to
+// codes that stay in it.
 std::size_t Index::group_queries() const {
     if (settings_.engine == EngineKind::kFlat) return kFlatQueries;
     if (settings_.engine != EngineKind::kCascade) return kGroupQueries;
-    return store_.size() * store_.encoding().slots() <= kCachedCodes ? 1 : kGroupQueries;
+    return store_.size() * store_.encoding().slots() <= kCachedCodes ? kCachedQueries
+                                                                          : kGroupQueries;
 }
 
 void Index::distribute(GroupSearch engine, const SearchRequest& request, const float* queries,

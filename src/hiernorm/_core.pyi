@@ -22,6 +22,7 @@ CHUNK_ENTRIES: int
 GROUP_SLOTS: int
 STAGE_BYTES: int
 LANES: int
+LEAST_GROUPED: int
 
 def segment_tensors(
     dim: int, entries: int, encoding: Encoding | None, cones: bool

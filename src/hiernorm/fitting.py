@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hiernorm._core import Addition, Encoding
+from hiernorm._core import LEAST_GROUPED, Addition, Encoding
 from hiernorm._core import Index as CoreIndex
 from hiernorm.array_types import Float32Array, Float64Array, Int64Array
 from hiernorm.planning import prefers_flat
@@ -64,9 +64,11 @@ def _sample(rows: Float32Array, most: int, *, rotate: bool, metric: str) -> _Sam
 
 
 def choose_encoding(
-    rows: Float32Array, major: int | None, *, rotate: bool, metric: str
+    rows: Float32Array, major: int | None, *, rotate: bool, metric: str, cells: bool
 ) -> Encoding:
     """The encoding for ``rows`` ``(n, d)``; plain vectors are rotated, HN vectors are not.
+
+    ``cells`` says whether many entries may be grouped: the size of the major depends on it.
 
     It is fitted to a sample: at most SAMPLE_VALUES numbers, of rows that are evenly spread over
     all. Bounds use what is measured on every entry, so that answers never depend on the sample.
@@ -74,11 +76,12 @@ def choose_encoding(
     with one_blas_thread():
         sample = _sample(rows, _most_rows(rows), rotate=rotate, metric=metric)
         if major is None:
-            major = choose_major(_spread(sample.view, PLANNING_ROWS), len(rows), metric)
+            views, grouped = _spread(sample.view, PLANNING_ROWS), _expects_cells(rows, cells)
+            major = choose_major(views, len(rows), metric, grouped=grouped)
         return _encode(sample, len(rows), major, metric)
 
 
-def plan_encoding(rows: Float32Array, metric: str) -> Encoding | None:
+def plan_encoding(rows: Float32Array, metric: str, *, cells: bool) -> Encoding | None:
     """The encoding for plain ``rows`` ``(n, d)``; None if a flat scan is expected to be faster.
 
     Few entries need none. For others the plan is made on a small sample, before most of the work is
@@ -94,7 +97,8 @@ def plan_encoding(rows: Float32Array, metric: str) -> Encoding | None:
             if _prefers_flat(trial, n, metric):
                 return None
         sample = _sample(rows, most, rotate=True, metric=metric)
-        major, survivors = plan_major(_spread(sample.view, PLANNING_ROWS), n, metric)
+        views, grouped = _spread(sample.view, PLANNING_ROWS), _expects_cells(rows, cells)
+        major, survivors = plan_major(views, n, metric, grouped=grouped)
         doubtful = n >= LEAST_PLANNED and d > TRIAL_DIMS and survivors > DOUBTFUL
         if doubtful and _prefers_flat(sample, n, metric):
             return None
@@ -110,6 +114,10 @@ def _prefers_flat(sample: _Sample, entries: int, metric: str) -> bool:
     core.set_encoding(_encode(trial, entries, major, metric))
     fill(core, np.arange(len(chosen)), trial.rows)
     return prefers_flat(core, trial.rows)
+
+
+def _expects_cells(rows: Float32Array, cells: bool) -> bool:
+    return cells and len(rows) >= LEAST_GROUPED
 
 
 def _most_rows(rows: Float32Array) -> int:

@@ -125,10 +125,14 @@ class IndexChanges(IndexState):
         """An empty native index for ``rows``: with an encoding, or flat where none would help."""
         settings = self._settings
         if settings.plans:
-            encoding = plan_encoding(rows, settings.metric)
+            encoding = plan_encoding(rows, settings.metric, cells=settings.groups)
         else:
             encoding = choose_encoding(
-                rows, settings.major, rotate=settings.rotates, metric=settings.metric
+                rows,
+                settings.major,
+                rotate=settings.rotates,
+                metric=settings.metric,
+                cells=settings.groups,
             )
         if encoding is None:
             return settings.make_core("flat")

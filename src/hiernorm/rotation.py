@@ -22,7 +22,10 @@ SCAN_NS_PER_BYTE = 0.01
 """Cost of one byte of major codes in the scan: between a single query, which reads it from a cache
 (80 GB/s), and four queries of a batch that share it."""
 SURVIVOR_NS = 20.0
-"""Cost of an entry that the major does not rule out: one cache line from memory, and its bounds."""
+"""Cost of an entry that the major does not rule out: cache lines from memory, and its bounds."""
+GROUPED_SURVIVOR_NS = 2.5
+"""The same in cells, where survivors lie side by side, and more for each dimension; measured."""
+GROUPED_SURVIVOR_NS_PER_DIM = 0.02
 CODING_ERROR = 0.01
 """What the 8-bit codes add to a bound, as a share of |q| |x|; used to choose the major."""
 NEIGHBOUR = 10
@@ -87,18 +90,22 @@ def _error_of(matrix: Float32Array) -> float:
     return 1.01 * (deviation + rounding_of_deviation + 4 * rounding_of_view)
 
 
-def choose_major(views: Float64Array, entries: int, metric: str = "ip") -> int:
+def choose_major(
+    views: Float64Array, entries: int, metric: str = "ip", *, grouped: bool = False
+) -> int:
     """The size of the major with the least expected time per entry and query.
 
     Some entries of the sample ``views`` ``(n, d)`` serve as queries, and their tenth neighbour sets
     the threshold: real queries are farther from the data than the data from itself. More dimensions
-    mean more bytes to scan and fewer survivors to refine. The order of distances is that of
-    ``q.x - |x|**2 / 2``.
+    mean more bytes to scan and fewer survivors to refine, which cost less where entries are
+    ``grouped`` into cells. The order of distances is that of ``q.x - |x|**2 / 2``.
     """
-    return plan_major(views, entries, metric)[0]
+    return plan_major(views, entries, metric, grouped=grouped)[0]
 
 
-def plan_major(views: Float64Array, entries: int, metric: str) -> tuple[int, float]:
+def plan_major(
+    views: Float64Array, entries: int, metric: str, *, grouped: bool
+) -> tuple[int, float]:
     """The size of the major as :func:`choose_major` chooses it, and the share that survives it."""
     n, d = views.shape
     if n < 8 or entries < 8:
@@ -114,13 +121,16 @@ def plan_major(views: Float64Array, entries: int, metric: str) -> tuple[int, flo
     thresholds = np.partition(scores, place, axis=1)[:, place, np.newaxis]
     coding_error = CODING_ERROR * np.outer(norms[chosen], norms)
 
+    survivor_ns = SURVIVOR_NS
+    if grouped:
+        survivor_ns = GROUPED_SURVIVOR_NS + GROUPED_SURVIVOR_NS_PER_DIM * d
     best = (np.inf, 1, 1.0)
     for major in _majors_to_try(d):
         tails = np.sqrt(energy[:, major:].sum(axis=1))
         bounds = probes[:, :major] @ views[:, :major].T - offsets + np.outer(tails[chosen], tails)
         survivors = float((bounds + coding_error >= thresholds).mean())
         slots = -(-(major + 1) // 4) * 4
-        best = min(best, (slots * SCAN_NS_PER_BYTE + survivors * SURVIVOR_NS, major, survivors))
+        best = min(best, (slots * SCAN_NS_PER_BYTE + survivors * survivor_ns, major, survivors))
     return best[1:]
 
 

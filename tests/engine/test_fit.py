@@ -13,7 +13,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import hiernorm
-from hiernorm import fitting, threads
+from hiernorm import _core, fitting, synthetic, threads
 from support import expected_hits, random_rows
 
 
@@ -74,7 +74,7 @@ SCRIPT = """
 import hashlib, numpy as np
 from hiernorm.fitting import choose_encoding
 x = np.random.default_rng(0).standard_normal((3000, 200)).astype(np.float32)
-encoding = choose_encoding(x, None, rotate=True, metric="l2")
+encoding = choose_encoding(x, None, rotate=True, metric="l2", cells=True)
 print(hashlib.sha256(encoding.rotation().tobytes()).hexdigest(), encoding.state())
 """
 
@@ -115,3 +115,17 @@ def test_a_fit_to_a_sample_is_exact_on_all(monkeypatch: pytest.MonkeyPatch) -> N
     hits = index.search(x[1995:2005], 5)
     assert_array_equal(hits.ids, ids)
     assert_array_equal(hits.scores, scores)
+
+
+def test_the_major_is_smaller_where_cells_are_expected() -> None:
+    rows = synthetic.plain(_core.LEAST_GROUPED, 1).database
+
+    def major_of(entries: int, cells: bool | None) -> int:
+        index = hiernorm.Index(128, cells=cells)
+        index.add(rows[:entries])
+        assert index.major is not None
+        return index.major
+
+    grouped, scattered = major_of(len(rows), None), major_of(len(rows), False)
+    assert grouped < scattered
+    assert major_of(len(rows) - 1, None) == scattered  # too few entries for cells

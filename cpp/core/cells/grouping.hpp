@@ -10,6 +10,8 @@
 
 namespace hiernorm {
 
+inline constexpr std::size_t kLeastGrouped = 16384;  // entries of one addition that are worth cells
+
 // Entries to be grouped.
 struct GroupingData {
     const Encoding& encoding;

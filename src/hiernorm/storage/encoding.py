@@ -123,7 +123,11 @@ class _Coder:
         encoding: _core.Encoding | None,
     ) -> None:
         self.encoding = encoding or choose_encoding(
-            rows, settings.major, rotate=settings.rotates, metric=settings.metric
+            rows,
+            settings.major,
+            rotate=settings.rotates,
+            metric=settings.metric,
+            cells=settings.groups,
         )
         self._rotation = rotation_of(self.encoding)
         core = settings.make_core()
