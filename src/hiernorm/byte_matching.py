@@ -17,7 +17,7 @@ import numpy.typing as npt
 from hiernorm import _core
 from hiernorm.array_types import Float64Array, Int64Array, UInt8Array
 from hiernorm.reference.byte_matches import angle_limits, least_product
-from hiernorm.threads import thread_count
+from hiernorm.threads import one_blas_thread, thread_count
 
 MAX_RATIO = 0.8
 """Threshold of the ratio test on angles, as in COLMAP."""
@@ -46,7 +46,8 @@ class ByteRotation:
         rows = _checked_bytes("sample", sample)
         step = max(1, len(rows) // SAMPLE_ROWS)
         few = rows[::step][:SAMPLE_ROWS].astype(np.float64)
-        _, directions = np.linalg.eigh(few.T @ few)
+        with one_blas_thread():
+            _, directions = np.linalg.eigh(few.T @ few)
         slots = min(_core.CODE_SLOTS - 1, rows.shape[1])
         self.matrix: Float64Array = np.ascontiguousarray(directions[:, ::-1][:, :slots])
 
@@ -168,7 +169,8 @@ def _encode(rows: UInt8Array, rotation: Float64Array) -> tuple[npt.NDArray[np.in
     slots = rotation.shape[1]
     for start in range(0, len(rows), PART_ROWS):
         part = slice(start, start + PART_ROWS)
-        rotated = rows[part].astype(np.float64) @ rotation
+        with one_blas_thread():  # the caller's threads match other pairs meanwhile
+            rotated = rows[part].astype(np.float64) @ rotation
         codes[part, :slots] = np.rint(rotated * scale)
         outside = lengths[part] - np.einsum("ij,ij->i", rotated, rotated)
         # 1e-5 is above the rounding error of `outside`, whose terms are below 2^23.

@@ -6,6 +6,7 @@ import hashlib
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.testing import assert_array_equal
 
 import hiernorm
 from hiernorm import _core, fitting, synthetic, threads
+from hiernorm.byte_matching import ByteDescriptors, ByteRotation
 from support import expected_hits, random_rows
 
 
@@ -25,6 +27,21 @@ def controls() -> tuple[threads.Control, ...]:
     return found
 
 
+@pytest.fixture
+def two_threads(controls: tuple[threads.Control, ...]) -> Iterator[None]:
+    """BLAS has two threads, before the test and after it."""
+    before = [get() for get, _ in controls]
+    try:
+        for _, set_threads in controls:
+            set_threads(2)
+        yield
+        assert {get() for get, _ in controls} == {2}
+    finally:
+        for (_, set_threads), count in zip(controls, before, strict=True):
+            set_threads(count)
+
+
+@pytest.mark.usefixtures("two_threads")
 def test_a_fit_has_one_blas_thread_and_leaves_the_setting(
     controls: tuple[threads.Control, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -36,16 +53,33 @@ def test_a_fit_has_one_blas_thread_and_leaves_the_setting(
         return fit(sample)
 
     monkeypatch.setattr(fitting, "fit_rotation", watch)
-    before = [get() for get, _ in controls]
-    try:
-        for _, set_threads in controls:
-            set_threads(2)
-        hiernorm.Index(8, major=4).add(random_rows(100, 8))
-        assert set(seen) == {1}
-        assert {get() for get, _ in controls} == {2}
-    finally:
-        for (_, set_threads), count in zip(controls, before, strict=True):
-            set_threads(count)
+    hiernorm.Index(8, major=4).add(random_rows(100, 8))
+    assert set(seen) == {1}
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_bytes_are_fitted_and_encoded_by_one_blas_thread(
+    controls: tuple[threads.Control, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: dict[str, set[int]] = {"fit": set(), "codes": set()}
+    eigh = np.linalg.eigh
+
+    def watch(matrix: np.ndarray) -> object:
+        seen["fit"].update(get() for get, _ in controls)
+        return eigh(matrix)
+
+    class Watched(np.ndarray):
+        def __array_ufunc__(self, ufunc, method, *inputs, **options):  # type: ignore[no-untyped-def]
+            if ufunc is np.matmul:
+                seen["codes"].update(get() for get, _ in controls)
+            return getattr(ufunc, method)(*map(np.asarray, inputs), **options)
+
+    monkeypatch.setattr(np.linalg, "eigh", watch)
+    rows = np.random.default_rng(0).integers(0, 256, (200, 128), np.uint8)
+    rotation = ByteRotation(rows)
+    rotation.matrix = rotation.matrix.view(Watched)
+    ByteDescriptors(rows, rotation)
+    assert seen == {"fit": {1}, "codes": {1}}
 
 
 def test_fits_at_the_same_time_restore_the_setting_once(
