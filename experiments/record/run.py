@@ -173,10 +173,11 @@ class Record:
 
     def install(self) -> None:
         """Put the results of all steps that are done into the project, and render its pages."""
+        recorder = Recorder("record")  # before the results that it puts there change the tree
         for step in PLAN:
             if not step.prepares and self.log.state(step) == "done":
                 copy_results(self.folders.results(step), ROOT / step.study / "results")
-        Recorder("record").write(EARLIER, {"steps": self.log.to_result()})
+        recorder.write(EARLIER, {"steps": self.log.to_result()})
         subprocess.run([sys.executable, "-m", "experiments.tables"], cwd=PROJECT, check=True)
 
 
