@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import click
 import numpy as np
 
 from experiments.harness.conditions import Group, hold, import_optional
@@ -165,11 +166,11 @@ def keep_graphs(
 
     Raises
     ------
-    ValueError
+    click.UsageError
         Without a folder.
     """
     if folder is None:
-        raise ValueError("--only-graphs needs --graphs FOLDER")
+        raise click.UsageError("--only-graphs needs --graphs FOLDER")
     hnswlib = import_optional("hnswlib")
     for links in LINKS if hnswlib is not None else ():
         graph = Graph(hnswlib, links, metric, folder)

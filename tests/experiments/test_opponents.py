@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import click
 import numpy as np
 import pytest
 
@@ -134,7 +135,7 @@ def test_graphs_can_be_kept_before_a_run_that_times_them(data, tmp_path: Path):
     assert len(files) == 3
     graph_opponents(folder=tmp_path)[0].build(data.database, seed=0)
     assert files == {file: file.stat().st_mtime_ns for file in tmp_path.iterdir()}
-    with pytest.raises(ValueError, match="needs --graphs"):
+    with pytest.raises(click.UsageError, match="needs --graphs"):
         keep_graphs(data.database, None)
 
 
