@@ -92,6 +92,18 @@ def test_a_child_forked_during_a_write_does_not_keep_the_lock(path: Path) -> Non
 
 
 @posix
+def test_a_copy_of_the_descriptor_does_not_keep_the_lock(path: Path) -> None:
+    create(path)
+    with WriterLock(path, 0.0) as lock:
+        copy = os.dup(lock._descriptor)  # as a child has that was forked and has not run yet
+    try:
+        with WriterLock(path, 0.0) as second:
+            assert second.is_held
+    finally:
+        os.close(copy)
+
+
+@posix
 def test_a_forked_child_cannot_go_on_with_the_change_of_its_parent(path: Path) -> None:
     db = create(path)
     child = -1

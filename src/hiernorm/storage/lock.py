@@ -1,7 +1,8 @@
 """The writer lock: the operating system releases it when its process dies.
 
-The lock belongs to the process that took it. A child that is forked meanwhile gives its copy up at
-once, so that the lock ends with its owner, and cannot write in the owner's place.
+The lock belongs to the process that took it. A child that is forked meanwhile gives its copy up as
+soon as it runs, and cannot write in the owner's place. The owner unlocks before it closes the file:
+a copy that a child has not closed yet does not keep the lock.
 """
 
 from __future__ import annotations
@@ -32,6 +33,10 @@ if sys.platform == "win32":
         except OSError:
             return False
         return True
+
+    def _unlock(descriptor: int) -> None:
+        os.lseek(descriptor, 2**30, os.SEEK_SET)
+        msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)
 else:
     import fcntl
 
@@ -41,6 +46,9 @@ else:
         except BlockingIOError:
             return False
         return True
+
+    def _unlock(descriptor: int) -> None:
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
 
 
 _held: set[WriterLock] = set()
@@ -86,12 +94,16 @@ class WriterLock:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._give_up()
+        if self.is_held:
+            try:
+                _unlock(self._descriptor)
+            finally:
+                self._close()
 
-    def _give_up(self) -> None:
+    def _close(self) -> None:
+        """Close the file without unlocking it, which would take the lock from its owner."""
         _held.discard(self)
-        if self._descriptor >= 0:
-            os.close(self._descriptor)  # of the owner, this releases the lock
+        os.close(self._descriptor)
         self._descriptor = -1
 
     @property
@@ -108,13 +120,13 @@ class WriterLock:
             )
 
 
-def _give_up_in_child() -> None:
+def _close_in_child() -> None:
     for lock in list(_held):
-        lock._give_up()
+        lock._close()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_give_up_in_child)
+    os.register_at_fork(after_in_child=_close_in_child)
 
 
 def _open_lock(path: Path) -> int:
