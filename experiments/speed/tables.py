@@ -16,8 +16,8 @@ SOURCE = "speed/results/bench.json"
 
 LABELS = {
     "cascade": "**hiernorm cascade** (exact)",
-    "hnswlib": "hnswlib, recall 0.999",
-    "hnswlib 0.99": "hnswlib, recall 0.99",
+    "hnswlib": "hnswlib, tuned for recall 0.999",
+    "hnswlib 0.99": "hnswlib, tuned for recall 0.99",
     "panorama": "FAISS IndexFlatIPPanorama, best of 4, 8, 16 levels (exact)",
     "paper": "hiernorm paper (exact)",
     "flat": "FAISS IndexFlatIP (exact)",
