@@ -20,6 +20,7 @@ from experiments.harness.command import (
     smoke_option,
 )
 from experiments.harness.records import Recorder
+from experiments.models.options import rounds_option, scene_option, threads_option
 from experiments.models.profile import share_of_layers
 from hiernorm.array_types import UInt8Array
 from hiernorm.learn import PhotoTour, load_describer
@@ -55,11 +56,11 @@ def measure_speed(names: Sequence[str], patches: UInt8Array, rounds: int) -> lis
 
 
 @click.command("models", cls=Experiment)
-@click.option("--scene", "scenes", multiple=True, required=True, help="Folder or zip.")
+@scene_option
 @click.option("--model", "models", multiple=True, default=MODELS, help="Name or .onnx file.")
 @click.option("--against", multiple=True, help="Descriptors as `hiernorm evaluate --against`.")
-@click.option("--threads", default=2, show_default=True, help="Threads of the quality part.")
-@click.option("--rounds", default=1000, show_default=True, help="Rounds of the bootstrap.")
+@threads_option
+@rounds_option
 @seed_option
 @smoke_option
 @out_option

@@ -15,13 +15,14 @@ from experiments.harness.command import (
     smoke_option,
 )
 from experiments.harness.records import Recorder
+from experiments.models.options import few_rounds_option, scene_option, threads_option
 from hiernorm.learn import PhotoTour, load_describer
 from hiernorm.learn.development import DevelopmentScene
 from hiernorm.learn.evaluate import evaluate_scenes
 
 
 @click.command("models.development", cls=Experiment)
-@click.option("--scene", "scenes", multiple=True, required=True, help="Folder or zip.")
+@scene_option
 @click.option(
     "--describer",
     "describers",
@@ -29,8 +30,8 @@ from hiernorm.learn.evaluate import evaluate_scenes
     required=True,
     help="As `hiernorm evaluate --against`: a name, or NAME=FILE.",
 )
-@click.option("--rounds", default=200, show_default=True, help="Rounds of the bootstrap.")
-@click.option("--threads", default=2, show_default=True, help="Threads.")
+@few_rounds_option
+@threads_option
 @seed_option
 @smoke_option
 @out_option

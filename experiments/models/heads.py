@@ -12,7 +12,6 @@ import numpy as np
 import torch
 
 from experiments.harness.command import (
-    EXISTING_FOLDER,
     FOLDER,
     Experiment,
     out_option,
@@ -20,6 +19,7 @@ from experiments.harness.command import (
     smoke_option,
 )
 from experiments.harness.records import Recorder
+from experiments.models.options import few_rounds_option, places_option, threads_option
 from hiernorm.learn import PhotoTour, TrainingSettings, load_describer, load_sets
 from hiernorm.learn.batches import PatchSet
 from hiernorm.learn.checkpoint import mean_weights, save_weights, set_weights
@@ -176,7 +176,7 @@ def _place(path: str) -> str:
 
 
 @click.command("models.heads", cls=Experiment)
-@click.option("--scenes", type=EXISTING_FOLDER, required=True, help="Folder of <place>-tracks.zip.")
+@places_option
 @click.option("--start", required=True, help="Weights of the network to start from.")
 @click.option("--rotate", is_flag=True, help="The start is plain: turn it by LDA.")
 @click.option("--teacher", "teachers", multiple=True, help="Plain networks.")
@@ -186,8 +186,8 @@ def _place(path: str) -> str:
 @click.option("--against", multiple=True, help="As `hiernorm evaluate --against`.")
 @click.option("--epochs", default=4, show_default=True, help="Epochs over each variant.")
 @click.option("--patches", default=70_000, show_default=True, help="Patches of all places.")
-@click.option("--rounds", default=200, show_default=True, help="Rounds of the bootstrap.")
-@click.option("--threads", default=2, show_default=True, help="Threads.")
+@few_rounds_option
+@threads_option
 @click.option("--weights", type=FOLDER, required=True, help="Folder of the trained weights.")
 @smoke_option
 @out_option

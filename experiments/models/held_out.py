@@ -9,7 +9,6 @@ import click
 import numpy as np
 
 from experiments.harness.command import (
-    EXISTING_FOLDER,
     Experiment,
     out_option,
     results_folder,
@@ -17,6 +16,7 @@ from experiments.harness.command import (
 )
 from experiments.harness.records import Recorder
 from experiments.models.heads import COMMON, find_scenes
+from experiments.models.options import few_rounds_option, places_option, threads_option
 from hiernorm.array_types import Int64Array, UInt8Array
 from hiernorm.learn import PhotoTour, TrainingSettings, load_describer, load_sets
 from hiernorm.learn.development import DevelopmentScene
@@ -76,10 +76,10 @@ def open_held_out(scenes: Path) -> list[HeldOutScene]:
 
 
 @click.command("models.held_out", cls=Experiment)
-@click.option("--scenes", type=EXISTING_FOLDER, required=True, help="Folder of <place>-tracks.zip.")
+@places_option
 @click.option("--describer", "describers", multiple=True, required=True, help="Candidates.")
-@click.option("--threads", default=2, show_default=True, help="Threads.")
-@click.option("--rounds", default=200, show_default=True, help="Rounds of the bootstrap.")
+@threads_option
+@few_rounds_option
 @smoke_option
 @out_option
 def main(

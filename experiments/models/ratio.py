@@ -15,6 +15,7 @@ from experiments.harness.command import (
     smoke_option,
 )
 from experiments.harness.records import Recorder
+from experiments.models.options import rounds_option, scene_option, threads_option
 from hiernorm.array_types import Float64Array
 from hiernorm.learn import PhotoTour, load_describer
 from hiernorm.learn.evaluate import Scene
@@ -48,11 +49,11 @@ def compare_models(
 
 
 @click.command("models.ratio", cls=Experiment)
-@click.option("--scene", "scenes", multiple=True, required=True, help="Folder or zip.")
+@scene_option
 @click.option("--model", default="hn16", show_default=True, help="Name or .onnx file.")
 @click.option("--other", default="hardnet", show_default=True, help="What it is compared with.")
-@click.option("--threads", default=2, show_default=True, help="Threads.")
-@click.option("--rounds", default=1000, show_default=True, help="Rounds of the bootstrap.")
+@threads_option
+@rounds_option
 @seed_option
 @smoke_option
 @out_option

@@ -17,6 +17,9 @@ EARLIER = ROOT / "record" / "results" / "record.json"
 CODE = ("src", "cpp", "CMakeLists.txt", "pyproject.toml", "experiments/harness", ":!*.md")
 """What a result depends on, beside the folder of its study."""
 
+RENDERING = ("*/tables.py", "speed/goals.py", "speed/picture.py", "speed/render.py")
+"""Files of studies that read results and make none."""
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -83,7 +86,8 @@ def is_loaded(step: Step, entry: Entry) -> bool:
 
 def same_code(commit: str, step: Step) -> bool:
     """Whether nothing that a step depends on has changed since a commit."""
-    paths = (*CODE, f"experiments/{step.study}/*.py", f":!experiments/{step.study}/tables.py")
+    rendering = (f":!experiments/{file}" for file in RENDERING)
+    paths = (*CODE, f"experiments/{step.study}/*.py", *rendering)
     return _git("diff", "--quiet", commit, "HEAD", "--", *paths).returncode == 0
 
 

@@ -19,7 +19,7 @@ from click.testing import CliRunner
 from experiments.harness.command import ROOT
 from experiments.record import log, run
 from experiments.record.__main__ import main
-from experiments.record.log import Entry, Log, head_commit
+from experiments.record.log import RENDERING, Entry, Log, head_commit
 from experiments.record.plan import PLAN, Folders, Step, choose
 from experiments.record.quiet import busiest_processes, wait_until_quiet
 from experiments.record.run import Options, Record, copy_results
@@ -117,6 +117,10 @@ def test_a_step_is_done_if_its_code_is_the_same_and_nobody_disturbed_it(tmp_path
     assert made.state(replace(STEP, alone=False)) == "done"
     made.note(STEP, entry(commit="0" * 40))
     assert made.state(STEP).startswith("to do again: the code has changed")
+
+
+def test_files_that_only_render_exist():
+    assert all(list(ROOT.glob(pattern)) for pattern in RENDERING)
 
 
 def test_times_come_from_earlier_runs(tmp_path: Path):

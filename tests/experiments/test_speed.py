@@ -294,6 +294,16 @@ def test_goals_are_found_in_a_report(report):
     assert goals["500,000 entries: over FAISS flat"].measured is None
 
 
+def test_a_goal_that_compares_times_has_both(report):
+    as_if_large = [replace(row, n=99_000) for row in report.measurements]
+    for goal in check_goals(replace(report, measurements=as_if_large)):
+        if goal.measured is None or "99,000" not in goal.name:
+            assert goal.times is None
+        elif "flat" not in goal.name:
+            other, own = goal.times
+            assert goal.measured == other / own
+
+
 def test_queries_without_data_are_refused(tmp_path):
     file = tmp_path / "queries.npy"
     file.touch()
