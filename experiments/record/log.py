@@ -14,7 +14,13 @@ from experiments.record.quiet import BUSY_SHARE
 
 PROJECT = ROOT.parent
 EARLIER = ROOT / "record" / "results" / "record.json"
-CODE = ("src", "cpp", "CMakeLists.txt", "pyproject.toml", "experiments/harness", ":!*.md")
+EXPLORER = (":!src/hiernorm/cli/explore.py", ":!src/hiernorm/vision/explore")
+"""The page that shows a collection: no study runs it."""
+
+CODE = (
+    *("src", "cpp", "CMakeLists.txt", "pyproject.toml", "experiments/harness"),
+    *(":!*.md", *EXPLORER),
+)
 """What a result depends on, beside the folder of its study."""
 
 RENDERING = ("*/tables.py", "speed/goals.py", "speed/picture.py", "speed/render.py")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import socket
 
 import numpy as np
 import pytest
@@ -190,8 +191,6 @@ def test_changed_and_missing_photos_are_not_shown(folder, tmp_path):
 
 
 def test_a_port_in_use_and_a_missing_collection_have_their_errors(folder, tmp_path):
-    import socket
-
     def run(*arguments):
         return CliRunner().invoke(command_line, ["explore", "--no-browser", *arguments])
 
@@ -203,3 +202,16 @@ def test_a_port_in_use_and_a_missing_collection_have_their_errors(folder, tmp_pa
     assert result.exit_code == 1
     assert f"port {port} is not free" in result.output
     assert "`hiernorm describe` makes one" in run(str(tmp_path / "none.hn")).output
+
+
+def test_the_address_that_is_printed_can_be_connected_to(folder, monkeypatch):
+    reached = []
+
+    def connect(server, sockets):
+        with socket.create_connection(sockets[0].getsockname(), timeout=60) as connection:
+            reached.append(connection.getpeername())
+
+    monkeypatch.setattr("uvicorn.Server.run", connect)
+    result = CliRunner().invoke(command_line, ["explore", "--no-browser", str(folder / "all.hn")])
+    assert result.exit_code == 0
+    assert result.output == f"http://127.0.0.1:{reached[0][1]}/\n"

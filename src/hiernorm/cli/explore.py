@@ -37,17 +37,18 @@ def explore(collection: Path, port: int, browser: bool) -> None:
     server = import_extra("hiernorm.vision.explore.server", "explore")
     explorer = import_extra("hiernorm.vision.explore.explorer", "explore")
     app = server.make_app(explorer.Explorer(Collection.open(collection)))
-    # Bound here, so that the port is known and free before the address is printed.
+    # It listens before the address is printed, so that whoever reads it can connect at once.
     with socket.socket() as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind((server.HOST, port))
+            listener.listen()
         except OSError as error:
             raise click.ClickException(f"port {port} is not free: {error.strerror}") from error
         address = f"http://{server.HOST}:{listener.getsockname()[1]}/"
-        click.echo(address)
-        if browser:
-            webbrowser.open(address)
         config = uvicorn.Config(app, log_level="warning", access_log=False)
         with contextlib.suppress(KeyboardInterrupt):  # Ctrl-C is how one leaves, not an error
+            click.echo(address)
+            if browser:
+                webbrowser.open(address)
             uvicorn.Server(config).run(sockets=[listener])
