@@ -6,6 +6,7 @@ import json
 import subprocess
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from experiments.harness.command import ROOT
 from experiments.harness.records import read_record, write_file
@@ -39,43 +40,44 @@ class Entry:
 
 
 class Log:
-    """The finished steps of a folder.
+    """The finished steps of a folder, and of the record whose results the project has.
 
     Parameters
     ----------
     file
         A JSON file, written after every step.
     earlier
-        The record of an earlier run, for estimates.
+        That record: its steps count until the folder has them; None for no other.
     """
 
-    def __init__(self, file: Path, earlier: Path = EARLIER) -> None:
+    def __init__(self, file: Path, earlier: Path | None = EARLIER) -> None:
         self._file = file
-        found = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
-        self.entries = {name: Entry(**fields) for name, fields in found.items()}
-        steps = read_record(earlier).result["steps"] if earlier.exists() else {}
-        self._earlier = {name: float(fields["seconds"]) for name, fields in steps.items()}
+        self._own = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+        kept = earlier is not None and earlier.exists()
+        self._earlier = read_record(earlier).result["steps"] if earlier and kept else {}
+
+    def entry(self, step: Step) -> Entry | None:
+        """The last run of a step, if there was one."""
+        fields = self.to_result().get(step.name)
+        return None if fields is None else Entry(**fields)
 
     def note(self, step: Step, entry: Entry) -> None:
         """Keep a finished step."""
-        self.entries[step.name] = entry
-        write_file(self._file, json.dumps(self.to_result(), indent=1) + "\n")
+        self._own[step.name] = asdict(entry)
+        write_file(self._file, json.dumps(self._own, indent=1) + "\n")
 
-    def to_result(self) -> dict[str, dict[str, object]]:
+    def to_result(self) -> dict[str, dict[str, Any]]:
         """For a record."""
-        return {name: asdict(entry) for name, entry in self.entries.items()}
+        return {**self._earlier, **self._own}
 
     def minutes(self, step: Step) -> tuple[float, bool]:
         """How long a step takes, and whether a run has told."""
-        if step.name in self.entries:
-            return self.entries[step.name].seconds / 60, True
-        if step.name in self._earlier:
-            return self._earlier[step.name] / 60, True
-        return step.minutes, False
+        entry = self.entry(step)
+        return (step.minutes, False) if entry is None else (entry.seconds / 60, True)
 
     def state(self, step: Step) -> str:
         """`done`, or why it is not."""
-        entry = self.entries.get(step.name)
+        entry = self.entry(step)
         if entry is None:
             return "to do"
         if not same_code(entry.commit, step):

@@ -63,7 +63,7 @@ class Record:
         self.folders = folders
         self.options = options
         self.say = say
-        self.log = Log(folders.out / "log.json")
+        self.log = Log(folders.out / "log.json", None if options.smoke else EARLIER)
         self._failed: set[str] = set()
 
     def missing(self, step: Step) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +17,7 @@ pytest.importorskip("faiss", reason="needs hiernorm[bench]")
 from click.testing import CliRunner
 
 from experiments.harness.command import ROOT
+from experiments.harness.records import Recorder
 from experiments.record import log, run
 from experiments.record.__main__ import main
 from experiments.record.log import RENDERING, Entry, Log, head_commit
@@ -117,6 +118,21 @@ def test_a_step_is_done_if_its_code_is_the_same_and_nobody_disturbed_it(tmp_path
     assert made.state(replace(STEP, alone=False)) == "done"
     made.note(STEP, entry(commit="0" * 40))
     assert made.state(STEP).startswith("to do again: the code has changed")
+
+
+def test_steps_of_the_record_that_the_project_has_count_until_they_are_run_again(tmp_path: Path):
+    record, folder = tmp_path / "record.json", tmp_path / "log.json"
+    earlier = {"filters": asdict(entry(seconds=60)), "match": asdict(entry(seconds=120))}
+    Recorder("record").write(record, {"steps": earlier})
+    made = Log(folder, record)
+    assert made.state(STEP) == "done"
+    made.note(STEP, entry(seconds=90))
+    assert json.loads(folder.read_text()) == {"filters": asdict(entry(seconds=90))}
+    assert Log(folder, record).to_result() == {
+        "filters": asdict(entry(seconds=90)),
+        "match": earlier["match"],
+    }
+    assert Log(tmp_path / "other.json", None).state(STEP) == "to do"
 
 
 def test_files_that_only_render_exist():
