@@ -48,6 +48,7 @@ test-core: $(STAMPS)/package $(STAMPS)/core-tests $(STAMPS)/extra-test-core ## R
 test-cpp: $(STAMPS)/package ## Run the C++ tests of the core
 	@rm -f $(STAMPS)/core-tests
 	@$(MAKE) --no-print-directory $(STAMPS)/core-tests
+	@tail -n 1 build/setup.log
 
 test-long: $(STAMPS)/package $(STAMPS)/extra-test ## Run the tests that take minutes: crashes, processes
 	@$(BIN)/python -m pytest -m long --timeout 3600 $(ARGS)
