@@ -72,6 +72,7 @@ def render_goals(file: Path) -> Rows:
 @table("models-development", "models/results/development.json")
 @table("two-layers-development", "models/results/two-layers/development.json")
 @table("means-development", "models/results/means/heads.json")
+@table("longer-development", "models/results/longer/heads.json")
 def render_development(file: Path) -> Rows:
     """FPR@95 where no network was trained, and the share of entries that search evaluates."""
     results = _read(file)
@@ -114,8 +115,9 @@ def render_left_out(file: Path) -> Rows:
 
 
 @table("means-held-out", "models/results/means/held_out.json")
+@table("longer-held-out", "models/results/longer/held_out.json")
 def render_held_out(file: Path) -> Rows:
-    """Candidates for `hn16`: FPR@95 on points held out, and shares left to Phase 2."""
+    """Candidates: FPR@95 on points held out, and shares left to Phase 2."""
     found = read_record(file).result
     places = list(dict.fromkeys(result["scene"] for result in found["quality"]))
     shares = list(dict.fromkeys(result["scene"] for result in found["shares"]))
@@ -191,6 +193,7 @@ def render_layers(file: Path) -> Rows:
 
 @table("models-scenes", "models/results/scenes.json")
 @table("two-layers-scenes", "models/results/two-layers/scenes.json")
+@table("longer-scenes", "models/results/longer/scenes.json")
 def render_scenes(file: Path) -> Rows:
     """Points, patches and views of the training scenes."""
     scenes = read_record(file).result["scenes"]
