@@ -47,11 +47,10 @@ Addition::Addition(Index& index, const NewEntries& entries, bool checked) : inde
 Grouping Addition::group(const NewEntries& entries) const {
     const CellUse cells = index_.settings_.cells;
     const bool always = cells == CellUse::kAlways;
-    if (index_.settings_.engine != EngineKind::kCascade || cells == CellUse::kNever ||
-        (entries.count < kLeastGrouped && !always)) {
-        return {};
-    }
+    if (index_.settings_.engine != EngineKind::kCascade || cells == CellUse::kNever) return {};
     const Store& store = index_.store_;
+    const std::size_t least = store.encoding().rotated() ? kLeastGrouped : kLeastGroupedHn;
+    if (entries.count < least && !always) return {};
     const GroupingData data{.encoding = store.encoding(),
                             .rows = entries.rows,
                             .majors = entries.majors,

@@ -90,6 +90,15 @@ def test_what_is_added_later_is_found_before_and_after_optimize() -> None:
         index.optimize()
 
 
+@pytest.mark.parametrize(("entries", "grouped"), [(8191, False), (8192, True)])
+def test_hn_vectors_are_grouped_from_8192_entries_on(entries: int, grouped: bool) -> None:
+    x = clustered(entries)
+    index = hiernorm.Index(D, major=MAJOR, alpha=ALPHA)
+    index.add(x)
+    assert (index._core.ungrouped < entries) is grouped
+    assert index.verify(x[:5], index.search(x[:5], k=3)).ok
+
+
 def test_an_index_regroups_itself_when_most_entries_lie_in_no_cell() -> None:
     x = clustered(60_000)
     index = hiernorm.Index(D, major=MAJOR, alpha=ALPHA)

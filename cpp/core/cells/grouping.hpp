@@ -10,7 +10,9 @@
 
 namespace hiernorm {
 
-inline constexpr std::size_t kLeastGrouped = 16384;  // entries of one addition that are worth cells
+// Entries of one addition that are worth cells: rotated vectors, and vectors that are HN already.
+inline constexpr std::size_t kLeastGrouped = 16384;
+inline constexpr std::size_t kLeastGroupedHn = 8192;
 
 // Entries to be grouped.
 struct GroupingData {
