@@ -116,6 +116,7 @@ def render_left_out(file: Path) -> Rows:
 
 @table("means-held-out", "models/results/means/held_out.json")
 @table("longer-held-out", "models/results/longer/held_out.json")
+@table("longer-whole", "models/results/longer/whole.json")
 def render_held_out(file: Path) -> Rows:
     """Candidates: FPR@95 on points held out, and shares left to Phase 2."""
     found = read_record(file).result
