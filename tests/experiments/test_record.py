@@ -56,6 +56,7 @@ def test_every_table_of_a_page_has_a_step_of_the_record():
         "models/results/development.json",
         "models/results/longer/heads.json",
         "models/results/longer/held_out.json",
+        "models/results/longer/ratio.json",
         "models/results/longer/scenes.json",
         "models/results/longer/whole.json",
         "models/results/means/heads.json",
