@@ -8,7 +8,14 @@ from torch.nn import TripletMarginLoss
 
 from hiernorm.learn import TrainingSettings
 from hiernorm.learn.batches import augment_groups
-from hiernorm.learn.losses import compare_hardest, compare_random, fpr_loss, spread_loss
+from hiernorm.learn.layer import HierarchicalNorm
+from hiernorm.learn.losses import (
+    compare_hardest,
+    compare_random,
+    fpr_loss,
+    phase2_loss,
+    spread_loss,
+)
 
 
 def test_triplet_loss_is_torchs() -> None:
@@ -42,6 +49,20 @@ def test_the_fpr_loss_is_the_logarithm_of_fpr_at_95_percent_recall() -> None:
     assert abs(fpr_loss(a, p, points) - rate.log()) < 0.1
     nearer = torch.nn.functional.normalize(a + 0.5 * (p - a), dim=-1)
     assert fpr_loss(a, nearer, points) < fpr_loss(a, p, points) - 1
+
+
+def test_the_phase2_loss_is_the_logarithm_of_the_share_whose_bound_reaches_the_match() -> None:
+    torch.manual_seed(0)
+    norm = HierarchicalNorm(major=8, alpha=1 / 8)
+    rows = torch.randn(400, 32)
+    a, p = (norm(rows + 0.6 * torch.randn(400, 32)) for _ in range(2))
+    points = torch.arange(400) // 2  # rows of the same point are no negatives
+    score = (a * p).sum(dim=1)
+    evaluated = a[:, :8] @ p[:, :8].T + 1 / 8 >= score[:, None]
+    share = evaluated[points[:, None] != points[None, :]].double().mean()
+    assert 0.01 < share < 0.5
+    assert abs(phase2_loss(a, p, points, 8, 1 / 8) - share.log()) < 0.05
+    assert phase2_loss(a, a, points, 8, 1 / 8) < phase2_loss(a, p, points, 8, 1 / 8) - 0.5
 
 
 def test_the_spread_loss_is_zero_for_directions_spread_evenly() -> None:

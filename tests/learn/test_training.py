@@ -99,6 +99,7 @@ EVERYTHING = {
         {"norm": "l2", "loss": "hardest", "augment": ("flips", "turns", "shifts")},
         {"major": 8, "alpha": 1 / 32, **EVERYTHING},
         {"loss": "hardest", "fpr_weight": 0.3, "spread_weight": 1.0},
+        {"loss": "hardest", "spread_weight": 1.0, "phase2_weight": 0.3},
     ],
 )
 def test_a_few_steps_reduce_the_loss(scene: Path, tmp_path: Path, changes: dict[str, Any]) -> None:
@@ -280,6 +281,7 @@ def test_the_papers_recipe_is_the_default() -> None:
         ({"distill_weight": 1.0}, "distill_weight needs a teacher"),
         ({"norm": "l2", "rotate": "pca"}, "'l2' has no major"),
         ({"norm": "l2", "spread_weight": 1.0}, "'l2' has no major"),
+        ({"norm": "l2", "phase2_weight": 1.0}, "'l2' has no major"),
     ],
 )
 def test_impossible_settings_are_refused(changes: dict[str, Any], message: str) -> None:

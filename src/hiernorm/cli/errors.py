@@ -47,6 +47,7 @@ SHELL_WORDS = {
     ),
     "give local=, for copies on the nodes": "give --local, for copies on the nodes",
     "spread_weight": "--spread-weight",
+    "phase2_weight": "--phase2-weight",
     "places_per_batch": "--places-per-batch",
     "major_weight": "--major-weight",
     "distill_weight": "--distill-weight",

@@ -135,6 +135,7 @@ def _weight(name: str, what: str) -> Callable[[F], F]:
 )
 @_weight("--major-weight", "the same loss on the major alone")
 @_weight("--spread-weight", "the spread of the majors")
+@_weight("--phase2-weight", "the logarithm of the share that Phase 2 evaluates")
 @_weight("--second-order-weight", "SOSNet's regularisation")
 @option(
     "--teacher",

@@ -12,7 +12,7 @@ FAR = 10.0
 """Added to distances of rows that are no negatives; unit vectors are at most 2 apart."""
 
 SOFTNESS = 0.02
-"""Negatives within a few of these of the threshold count in part in the loss of FPR@95."""
+"""Negatives within a few of these of a threshold count in part in the losses that are rates."""
 
 THRESHOLD_RANKS = 0.92, 0.98
 """Ranks of the positives whose mean distance is the threshold of FPR@95."""
@@ -97,6 +97,37 @@ def fpr_loss(anchor: Tensor, positive: Tensor, points: Tensor) -> Tensor:
     negatives = apart[points[:, None] != points[None, :]]
     rate = torch.sigmoid((threshold - negatives) / SOFTNESS).mean()
     return (rate + LEAST_RATE).log()
+
+
+def phase2_loss(
+    anchor: Tensor, positive: Tensor, points: Tensor, major: int, alpha: float
+) -> Tensor:
+    """Return the logarithm of the share of negatives that Phase 2 evaluates, smoothly.
+
+    An anchor is the query. Its positive is the best entry, so its score is the threshold of the
+    search. Phase 2 evaluates the negatives whose bound, the product of the majors plus alpha,
+    reaches it.
+
+    Parameters
+    ----------
+    anchor, positive
+        Descriptors ``(b, d)`` by Hierarchical Normalization.
+    points
+        The point of each row, ``(b,)``; rows of the same point are no negatives of one another.
+    major, alpha
+        Parameters of the normalisation.
+
+    Examples
+    --------
+    >>> import torch
+    >>> unit = torch.eye(30)
+    >>> round(phase2_loss(unit, unit, torch.arange(30), 29, 1 / 8).item(), 2)  # LEAST_RATE
+    -9.21
+    """
+    scores = (anchor * positive).sum(dim=1, keepdim=True)
+    bounds = anchor[:, :major] @ positive[:, :major].T + alpha
+    excess = (bounds - scores)[points[:, None] != points[None, :]]
+    return (torch.sigmoid(excess / SOFTNESS).mean() + LEAST_RATE).log()
 
 
 def distances(similarities: Tensor) -> Tensor:

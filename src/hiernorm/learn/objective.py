@@ -15,6 +15,7 @@ from hiernorm.learn.losses import (
     compare_random,
     distillation_loss,
     fpr_loss,
+    phase2_loss,
     second_order_loss,
     spread_loss,
 )
@@ -65,6 +66,10 @@ class Objective:
         majors = [functional.normalize(d[:, : settings.major]) for d in descriptors]
         if settings.spread_weight:
             loss = loss + settings.spread_weight * spread_loss(majors[0], majors[1], points)
+        if settings.phase2_weight:
+            anchor, positive = descriptors[:2]
+            share = phase2_loss(anchor, positive, points, settings.major, settings.alpha)
+            loss = loss + settings.phase2_weight * share
         if settings.major_weight:
             on_major = self._judge(majors, points, self._compare(majors, points))
             loss = loss + settings.major_weight * on_major

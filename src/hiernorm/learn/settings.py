@@ -61,6 +61,9 @@ class TrainingSettings:
     spread_weight
         Weight of the spread of the majors over their sphere (global orthogonal regularisation).
         More of it makes search read less and costs some quality.
+    phase2_weight
+        Weight of the logarithm of the share of the batch that Phase 2 of a search evaluates. It
+        asks of the majors what a search needs, where the spread asks it of all pairs of majors.
     second_order_weight
         Weight of SOSNet's second-order similarity: the distances among anchors must equal those
         among their positives.
@@ -103,6 +106,7 @@ class TrainingSettings:
     rotate: str = "none"
     major_weight: float = 0.0
     spread_weight: float = 0.0
+    phase2_weight: float = 0.0
     second_order_weight: float = 0.0
     teacher: tuple[str, ...] = ()
     distill_weight: float = 0.0
@@ -149,9 +153,11 @@ class TrainingSettings:
             raise ValueError(f"head_layers must be 1, 2 or 3, got {self.head_layers}")
         if self.distill_weight and not self.teacher:
             raise ValueError("distill_weight needs a teacher")
-        if self.norm == "l2" and (self.rotate != "none" or self.major_weight or self.spread_weight):
+        on_majors = self.major_weight or self.spread_weight or self.phase2_weight
+        if self.norm == "l2" and (self.rotate != "none" or on_majors):
             raise ValueError(
-                "rotate, major_weight and spread_weight are for norm 'hn': 'l2' has no major"
+                "rotate, major_weight, spread_weight and phase2_weight are for norm 'hn': "
+                "'l2' has no major"
             )
 
     @property
