@@ -33,7 +33,9 @@ pytestmark = pytest.mark.skipif(not (ROOT.parent / ".git").exists(), reason="nee
 
 
 @pytest.fixture
-def folders(tmp_path: Path) -> Folders:
+def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folders:
+    """Folders of a record that begins from nothing, whatever the project's own has done."""
+    monkeypatch.setattr(run, "EARLIER", tmp_path / "none.json")
     return Folders(tmp_path / "out", tmp_path / "work", None)
 
 
@@ -181,13 +183,12 @@ def test_a_step_that_fails_shows_its_log_and_stops_those_that_need_it(folders: F
 def test_a_budget_leaves_out_what_does_not_fit(folders: Folders):
     said: list[str] = []
     options = replace(CALM, budget=1.0)
-    unknown = replace(STEP, name="new")  # no earlier record tells how long it takes
-    assert not Record([unknown], folders, options, said.append).run()
-    assert said == ["new: left out, 3 minutes do not fit into the budget"]
+    assert not Record([STEP], folders, options, said.append).run()
+    assert said == ["filters: left out, 3 minutes do not fit into the budget"]
 
 
-def test_what_prepares_others_runs_if_they_are_open_or_if_it_is_chosen_alone(tmp_path: Path):
-    folders = Folders(tmp_path, tmp_path, tmp_path)
+def test_what_prepares_others_runs_if_they_are_open_or_if_it_is_chosen_alone(folders: Folders):
+    folders = replace(folders, data=folders.work)
     record = Record(choose(("descriptors",)), folders, CALM, print)
     prepared = ["features-hn16", "graphs-descriptors"]
     assert [step.name for step in record.left()] == [*prepared, "descriptors"]
