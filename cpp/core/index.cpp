@@ -21,6 +21,7 @@ constexpr std::size_t kGroupQueries = 128;   // that share a pass, if not told o
 constexpr std::size_t kFlatQueries = 1024;   // of a flat scan, which packs rows for all of them
 constexpr std::size_t kCachedCodes = std::size_t{1} << 19;  // bytes of codes in a core's cache
 constexpr std::size_t kCachedQueries = 64;                  // that share a pass over those
+constexpr std::size_t kLeastGroup = 16;  // queries that share a pass over cells; measured
 constexpr std::size_t kLeastPerHit = 64;  // entries for each hit wanted, to use cells
 
 Layout layout_of(EngineKind engine) {
@@ -246,12 +247,14 @@ void Index::search_group_all(const Kernels& kernels, const SearchRequest& reques
 }
 
 // The queries of a group share the loads of codes. A smaller group leaves more of a core's cache to
-// codes that stay in it.
-std::size_t Index::group_queries() const {
+// codes that stay in it. Cells leave each query codes of its own: few queries share too few loads to
+// pay for taking turns in the cache.
+std::size_t Index::group_queries(const SearchRequest& request, std::size_t count) const {
     if (settings_.engine == EngineKind::kFlat) return kFlatQueries;
     if (settings_.engine != EngineKind::kCascade) return kGroupQueries;
-    return store_.size() * store_.encoding().slots() <= kCachedCodes ? kCachedQueries
-                                                                          : kGroupQueries;
+    if (store_.size() * store_.encoding().slots() <= kCachedCodes) return kCachedQueries;
+    const bool has_cells = request.use_cells && store_.cells().grouped_entries() != 0;
+    return has_cells && count < kLeastGroup ? 1 : kGroupQueries;
 }
 
 void Index::distribute(GroupSearch engine, const SearchRequest& request, const float* queries,
@@ -268,8 +271,9 @@ void Index::distribute(GroupSearch engine, const SearchRequest& request, const f
         return;
     }
     threads = std::max<std::size_t>(1, std::min(threads, count));
-    std::size_t group = batch_size == 0 ? group_queries() : batch_size;
-    group = std::max<std::size_t>(1, std::min(group, (count + threads - 1) / threads));
+    const std::size_t share = divide_up(count, threads);
+    std::size_t group = batch_size == 0 ? group_queries(request, share) : batch_size;
+    group = std::max<std::size_t>(1, std::min(group, share));
     run_tasks((count + group - 1) / group, threads, [&](std::size_t task) {
         const std::size_t first = task * group;
         (this->*engine)(kernels, request, queries + first * settings_.dim,

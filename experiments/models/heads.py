@@ -19,8 +19,14 @@ from experiments.harness.command import (
     smoke_option,
 )
 from experiments.harness.records import Recorder
-from experiments.models.options import few_rounds_option, places_option, threads_option
+from experiments.models.options import (
+    few_rounds_option,
+    noise_option,
+    places_option,
+    threads_option,
+)
 from hiernorm.learn import PhotoTour, TrainingSettings, load_describer, load_sets
+from hiernorm.learn.augmentation import disturb_frames
 from hiernorm.learn.batches import PatchSet
 from hiernorm.learn.checkpoint import mean_weights, save_weights, set_weights
 from hiernorm.learn.development import DevelopmentScene
@@ -69,6 +75,7 @@ RECIPES: dict[str, dict[str, Any]] = {
     "less_spread": {"spread_weight": 0.1, "major_weight": 0.5},
     "no_major": {"spread_weight": 0.1},
     "no_major_order1": {"spread_weight": 0.1, "second_order_weight": 1.0},
+    "rate": {"fpr_weight": 3.3, "distill_weight": 3.3, "phase2_weight": 0.33},
 }
 """Recipes by name: what each changes."""
 
@@ -170,6 +177,15 @@ def find_scenes(folder: Path) -> tuple[str, ...]:
     return tuple(str(file) for file in files if file.exists())
 
 
+def open_tracks(folder: Path, places: Sequence[str], noise: bool) -> list[DevelopmentScene]:
+    """Return the tracks of places, each patch with the noise of a detector if that is asked for."""
+    opened = [DevelopmentScene(PhotoTour.open(folder / f"{p}-tracks.zip")) for p in places]
+    if noise:
+        for scene in opened:
+            scene.patches = disturb_frames(scene.patches, np.random.default_rng(0))
+    return opened
+
+
 def _place(path: str) -> str:
     """The place of a scene's file, such as `lund` of `lund-tracks.zip`."""
     return Path(path).name.partition("-")[0]
@@ -186,6 +202,7 @@ def _place(path: str) -> str:
 @click.option("--against", multiple=True, help="As `hiernorm evaluate --against`.")
 @click.option("--epochs", default=4, show_default=True, help="Epochs over each variant.")
 @click.option("--patches", default=70_000, show_default=True, help="Patches of all places.")
+@noise_option
 @few_rounds_option
 @threads_option
 @click.option("--weights", type=FOLDER, required=True, help="Folder of the trained weights.")
@@ -202,6 +219,7 @@ def main(
     against: tuple[str, ...],
     epochs: int,
     patches: int,
+    noise: bool,
     rounds: int,
     threads: int,
     weights: Path,
@@ -218,7 +236,7 @@ def main(
     if smoke:
         common |= {"head_epochs": 1, "head_views": 1, "batch": 8}
     settings = TrainingSettings(data=find_scenes(scenes), init=(start,), teacher=teachers, **common)
-    recorder = Recorder("models.heads", settings.seed, {"epochs": epochs, "recipes": RECIPES})
+    recorder = Recorder("models.heads", settings.seed, {"epochs": epochs, "recipes": RECIPES, "noise": noise})
     heads = Heads(settings, rotate, weights)
     quality: list[dict[str, Any]] = []
     for group in left_out or ("",):
@@ -230,7 +248,7 @@ def main(
             save_mean(made, name, members.split("+"), settings.major, settings.alpha)
             names.append(name)
         files = [str(made / f"{name}.safetensors") for name in names]
-        opened = [DevelopmentScene(PhotoTour.open(scenes / f"{p}-tracks.zip")) for p in places]
+        opened = open_tracks(scenes, places, noise)
         loaded = [load_describer(name, threads=threads) for name in (*against, *files)]
         for result in evaluate_scenes(opened, loaded, rounds):
             quality.append({**asdict(result), "left_out": places})

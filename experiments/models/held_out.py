@@ -15,11 +15,16 @@ from experiments.harness.command import (
     smoke_option,
 )
 from experiments.harness.records import Recorder
-from experiments.models.heads import COMMON, find_scenes
-from experiments.models.options import few_rounds_option, places_option, threads_option
+from experiments.models.heads import COMMON, find_scenes, open_tracks
+from experiments.models.options import (
+    few_rounds_option,
+    noise_option,
+    places_option,
+    threads_option,
+)
 from hiernorm.array_types import Int64Array, UInt8Array
-from hiernorm.learn import PhotoTour, TrainingSettings, load_describer, load_sets
-from hiernorm.learn.development import DevelopmentScene
+from hiernorm.learn import TrainingSettings, load_describer, load_sets
+from hiernorm.learn.augmentation import disturb_frames
 from hiernorm.learn.evaluate import evaluate_scenes
 from hiernorm.learn.pairs import MOST_PAIRS, Pairs, make_pairs
 
@@ -61,11 +66,13 @@ def many_pairs(points: Int64Array, wrong: int = MOST_PAIRS, seed: int = 0) -> Pa
     )
 
 
-def open_held_out(scenes: Path) -> list[HeldOutScene]:
+def open_held_out(scenes: Path, noise: bool = False) -> list[HeldOutScene]:
     """Return the points of all tracks that the runs of :mod:`experiments.models.heads` held out."""
     settings = TrainingSettings(data=find_scenes(scenes), seed=COMMON["seed"])
     held = load_sets(settings)[1]
     patches = held.tensors()[:, 0].numpy()
+    if noise:
+        patches = disturb_frames(patches, np.random.default_rng(0))
     found = []
     for i, path in enumerate(settings.data):
         name = Path(path).stem
@@ -78,6 +85,7 @@ def open_held_out(scenes: Path) -> list[HeldOutScene]:
 @click.command("models.held_out", cls=Experiment)
 @places_option
 @click.option("--describer", "describers", multiple=True, required=True, help="Candidates.")
+@noise_option
 @threads_option
 @few_rounds_option
 @smoke_option
@@ -85,6 +93,7 @@ def open_held_out(scenes: Path) -> list[HeldOutScene]:
 def main(
     scenes: Path,
     describers: tuple[str, ...],
+    noise: bool,
     threads: int,
     rounds: int,
     smoke: bool,
@@ -93,10 +102,10 @@ def main(
     """Measure candidates on points that training held out, and their shares on lund and conch."""
     folder = results_folder("models", out, smoke)
     loaded = [load_describer(name, threads=threads) for name in describers]
-    recorder = Recorder("models.held_out", COMMON["seed"], {"rounds": rounds})
+    recorder = Recorder("models.held_out", COMMON["seed"], {"rounds": rounds, "noise": noise})
     result = {}
-    whole = [DevelopmentScene(PhotoTour.open(scenes / f"{p}-tracks.zip")) for p in SHARES]
-    for name, opened in (("quality", open_held_out(scenes)), ("shares", whole)):
+    whole = open_tracks(scenes, SHARES, noise)
+    for name, opened in (("quality", open_held_out(scenes, noise)), ("shares", whole)):
         result[name] = [asdict(r) for r in evaluate_scenes(opened, loaded, rounds)]
         for measured in result[name]:
             del measured["curve"]

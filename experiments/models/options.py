@@ -21,3 +21,6 @@ rounds_option = click.option(
 few_rounds_option = click.option(
     "--rounds", default=200, show_default=True, help="Rounds of the bootstrap."
 )
+noise_option = click.option(
+    "--noise", is_flag=True, help="Add a detector's noise to the frames of the measured patches."
+)

@@ -7,7 +7,7 @@ import numpy as np
 from hiernorm.array_types import UInt8Array
 from hiernorm.extras import import_extra
 
-SHIFT, SIZE, TURN = 1.5, 1.1, np.pi / 20
+SHIFT, SIZE, TURN = 1.5, 1.15, np.pi / 18
 """Largest noise of a frame: pixels of 64, factor of the scale, radians."""
 
 GAMMA, BLUR, NOISE = 1.6, 1.2, 6.0
