@@ -28,11 +28,11 @@ from experiments.models.options import (
 from hiernorm.learn import PhotoTour, TrainingSettings, load_describer, load_sets
 from hiernorm.learn.augmentation import disturb_frames
 from hiernorm.learn.batches import PatchSet
-from hiernorm.learn.checkpoint import mean_weights, save_weights, set_weights
+from hiernorm.learn.checkpoint import load_network, mean_weights, save_weights, set_weights
 from hiernorm.learn.development import DevelopmentScene
 from hiernorm.learn.evaluate import evaluate_scenes
 from hiernorm.learn.head import HeadActivations, train_head
-from hiernorm.learn.network import make_network
+from hiernorm.learn.network import PatchNetwork, make_network
 from hiernorm.learn.objective import Objective
 from hiernorm.learn.rotate import rotate_network
 from hiernorm.learn.run import ROTATION_PATCHES
@@ -76,6 +76,7 @@ RECIPES: dict[str, dict[str, Any]] = {
     "no_major": {"spread_weight": 0.1},
     "no_major_order1": {"spread_weight": 0.1, "second_order_weight": 1.0},
     "rate": {"fpr_weight": 3.3, "distill_weight": 3.3, "phase2_weight": 0.33},
+    "rate_plain": {"fpr_weight": 3.3, "distill_weight": 3.3},
 }
 """Recipes by name: what each changes."""
 
@@ -88,9 +89,7 @@ class SharedActivations(HeadActivations):
 
     def __init__(self, train_set: PatchSet, settings: TrainingSettings) -> None:
         super().__init__()
-        network = make_network(settings.architecture, settings.major, settings.alpha, settings.norm)
-        set_weights(network, mean_weights(settings.init), ", ".join(settings.init))
-        network.eval()
+        network = _load_start(settings)
         objective = Objective(settings)
         self._all = []
         for number in range(settings.head_views):
@@ -145,8 +144,7 @@ class Heads:
 
     def _start(self, train_set: PatchSet, file: Path) -> None:
         """Write the network that all recipes start from."""
-        network = make_network("hardnet", self._settings.major, self._settings.alpha, "hn")
-        set_weights(network, mean_weights(self._settings.init), file)
+        network = _load_start(self._settings)
         if self._rotate:
             sample = train_set.sample(ROTATION_PATCHES)
             rotate_network(network, sample.tensors(), sample.points, "lda")
@@ -156,19 +154,23 @@ class Heads:
     def _train(self, train_set: PatchSet, start: Path, name: str, folder: Path) -> None:
         changes = {**RECIPES[name], "init": (str(start),), "head_patches": len(train_set)}
         settings = replace(self._settings, **changes)
-        network = make_network("hardnet", settings.major, settings.alpha, "hn")
-        set_weights(network, mean_weights(settings.init), start)
+        network = _load_start(settings)
         train_head(network, train_set, settings, activations=self._activations)
         save_weights(folder / f"{name}.safetensors", network)
         click.echo(f"trained {folder.name}/{name}", err=True)
 
 
-def save_mean(folder: Path, name: str, members: Sequence[str], major: int, alpha: float) -> None:
+def save_mean(folder: Path, name: str, members: Sequence[str], settings: TrainingSettings) -> None:
     """Write the mean of the members' weights beside them."""
-    files = [folder / f"{member}.safetensors" for member in members]
-    network = make_network("hardnet", major, alpha, "hn")
-    set_weights(network, mean_weights(files), folder)
-    save_weights(folder / f"{name}.safetensors", network)
+    files = tuple(str(folder / f"{member}.safetensors") for member in members)
+    save_weights(folder / f"{name}.safetensors", _load_start(replace(settings, init=files)))
+
+
+def _load_start(settings: TrainingSettings) -> PatchNetwork:
+    """Return the network that the settings start from, or the mean of several, ready to describe."""
+    network = make_network(settings.architecture, settings.major, settings.alpha, settings.norm)
+    set_weights(network, mean_weights(settings.init), ", ".join(settings.init))
+    return network.eval()
 
 
 def find_scenes(folder: Path) -> tuple[str, ...]:
@@ -235,8 +237,12 @@ def main(
     common = {**COMMON, "head_epochs": epochs, "head_patches": patches}
     if smoke:
         common |= {"head_epochs": 1, "head_views": 1, "batch": 8}
+    if not rotate:
+        begun = load_network(start)
+        common |= {"norm": begun.norm, "major": begun.major, "alpha": begun.alpha}
     settings = TrainingSettings(data=find_scenes(scenes), init=(start,), teacher=teachers, **common)
-    recorder = Recorder("models.heads", settings.seed, {"epochs": epochs, "recipes": RECIPES, "noise": noise})
+    parameters = {"epochs": epochs, "recipes": RECIPES, "noise": noise}
+    recorder = Recorder("models.heads", settings.seed, parameters)
     heads = Heads(settings, rotate, weights)
     quality: list[dict[str, Any]] = []
     for group in left_out or ("",):
@@ -245,7 +251,7 @@ def main(
         names = [*(["start"] if rotate else []), *recipes]
         for mean in means:
             name, _, members = mean.partition("=")
-            save_mean(made, name, members.split("+"), settings.major, settings.alpha)
+            save_mean(made, name, members.split("+"), settings)
             names.append(name)
         files = [str(made / f"{name}.safetensors") for name in names]
         opened = open_tracks(scenes, places, noise)

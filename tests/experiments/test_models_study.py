@@ -15,11 +15,12 @@ from experiments.harness.records import read_record
 from experiments.models.__main__ import main
 from experiments.models.development import main as measure_development
 from experiments.models.heads import main as train_heads
+from experiments.models.heads import open_tracks
 from experiments.models.held_out import main as measure_held_out
 from experiments.models.held_out import many_pairs
 from experiments.models.ratio import compare_models
 from experiments.models.scenes import main as count_scenes
-from hiernorm.learn import PhotoTour, load_weights
+from hiernorm.learn import PhotoTour, load_network, load_weights
 from patch_scenes import write_scene
 
 
@@ -80,6 +81,29 @@ def test_heads_are_trained_without_a_place_and_averaged(tmp_path: Path, places: 
     ]
     assert not (made[0] == made[1]).all()
     np.testing.assert_array_equal(made[3].numpy(), ((made[1] + made[2]) / 2).numpy())
+
+
+@pytest.mark.parametrize(("start", "recipe"), [("hn8", "rate"), ("hardnet", "rate_plain")])
+def test_heads_keep_the_norm_of_their_start(
+    tmp_path: Path, places: Path, start: str, recipe: str
+) -> None:
+    command = ["--scenes", str(places), "--start", start, "--teacher", "hardnet", "--noise"]
+    command += ["--left-out", "conch", "--recipe", recipe, "--smoke", "--threads", "1"]
+    command += ["--rounds", "5", "--weights", str(tmp_path / "w"), "--against", start]
+    result = CliRunner().invoke(train_heads, [*command, "--out", str(tmp_path / "out")])
+    assert result.exit_code == 0, result.output
+    made = load_network(tmp_path / "w" / "without-conch" / f"{recipe}.safetensors")
+    begun = load_network(start)
+    assert (made.norm, made.major, made.alpha) == (begun.norm, begun.major, begun.alpha)
+    before, after = begun.state_dict(), made.state_dict()
+    changed = {name for name in before if not before[name].equal(after[name])}
+    assert changed == {"features.15.weight", "features.19.weight"}
+
+
+def test_noise_changes_the_patches_that_are_measured(places: Path) -> None:
+    clean, noisy = (open_tracks(places, ["lund"], noise)[0] for noise in (False, True))
+    assert clean.patches.shape == noisy.patches.shape
+    assert (clean.patches != noisy.patches).any(axis=(1, 2)).all()
 
 
 def test_candidates_are_measured_on_points_held_out(tmp_path: Path, places: Path) -> None:
