@@ -149,7 +149,7 @@ class Index {
     void distribute(GroupSearch engine, const SearchRequest& request, const float* queries,
                     std::size_t count, std::size_t threads, std::size_t batch_size,
                     Answers& answers) const;
-    std::size_t group_queries() const;
+    std::size_t group_queries(const SearchRequest& request, std::size_t count) const;
     void search_group(const Kernels&, const SearchRequest&, const float* queries,
                       std::span<Answer>) const;
     void search_group_all(const Kernels&, const SearchRequest&, const float* queries,
