@@ -25,6 +25,7 @@ from experiments.models.options import (
     places_option,
     threads_option,
 )
+from hiernorm.array_types import Int64Array
 from hiernorm.learn import PhotoTour, TrainingSettings, load_describer, load_sets
 from hiernorm.learn.augmentation import disturb_frames
 from hiernorm.learn.batches import PatchSet
@@ -48,6 +49,9 @@ PLACES = (
     "seneca",
     "orchard",
 )
+
+KINDS = ("tracks", "views")
+"""Scenes of a place: points that several photos show, and photos seen through homographies."""
 
 COMMON: dict[str, Any] = {
     "loss": "hardest",
@@ -77,6 +81,13 @@ RECIPES: dict[str, dict[str, Any]] = {
     "no_major_order1": {"spread_weight": 0.1, "second_order_weight": 1.0},
     "rate": {"fpr_weight": 3.3, "distill_weight": 3.3, "phase2_weight": 0.33},
     "rate_plain": {"fpr_weight": 3.3, "distill_weight": 3.3},
+    "rate_slow": {
+        "fpr_weight": 3.3,
+        "distill_weight": 3.3,
+        "phase2_weight": 0.33,
+        "head_learning_rate": 5e-4,
+    },
+    "rate_slow_plain": {"fpr_weight": 3.3, "distill_weight": 3.3, "head_learning_rate": 5e-4},
 }
 """Recipes by name: what each changes."""
 
@@ -117,22 +128,28 @@ class Heads:
         Whether the start is a plain network, to be turned by LDA.
     folder
         Folder of the weights, one folder for each group of places that is left out.
+    kinds
+        What is trained on, of :data:`KINDS`. The points held out do not depend on it.
     """
 
-    def __init__(self, settings: TrainingSettings, rotate: bool, folder: Path) -> None:
+    def __init__(
+        self, settings: TrainingSettings, rotate: bool, folder: Path, kinds: Sequence[str]
+    ) -> None:
         self._settings = settings
         self._rotate = rotate
         self._folder = folder
-        self._all = load_sets(settings)[0].sample(settings.head_patches)
+        chosen = [i for i, path in enumerate(settings.data) if _parts(path)[1] in kinds]
+        train_set = load_sets(settings)[0]
+        rows = np.flatnonzero(np.isin(train_set.places, chosen))
+        self._all = _take(train_set, rows).sample(settings.head_patches)
         self._activations = SharedActivations(self._all, settings)
 
     def make(self, left_out: Sequence[str], recipes: Sequence[str]) -> Path:
         """Train by every recipe without some places; return the folder of the weights."""
         folder = self._folder / ("without-" + "-".join(left_out) if left_out else "all")
-        scenes = [i for i, path in enumerate(self._settings.data) if _place(path) in left_out]
+        scenes = [i for i, path in enumerate(self._settings.data) if _parts(path)[0] in left_out]
         rows = np.flatnonzero(~np.isin(self._all.places, scenes))
-        patches = self._all.tensors()[:, 0].numpy()[rows]
-        train_set = PatchSet(patches, self._all.points[rows], self._all.places[rows])
+        train_set = _take(self._all, rows)
         self._activations.rows = rows
         start = folder / "start.safetensors"
         if not start.exists():
@@ -175,7 +192,7 @@ def _load_start(settings: TrainingSettings) -> PatchNetwork:
 
 def find_scenes(folder: Path) -> tuple[str, ...]:
     """Return the paths of the scenes of all places that the folder has, tracks first."""
-    files = [folder / f"{p}-{kind}.zip" for kind in ("tracks", "views") for p in PLACES]
+    files = [folder / f"{p}-{kind}.zip" for kind in KINDS for p in PLACES]
     return tuple(str(file) for file in files if file.exists())
 
 
@@ -188,9 +205,16 @@ def open_tracks(folder: Path, places: Sequence[str], noise: bool) -> list[Develo
     return opened
 
 
-def _place(path: str) -> str:
-    """The place of a scene's file, such as `lund` of `lund-tracks.zip`."""
-    return Path(path).name.partition("-")[0]
+def _take(patches: PatchSet, rows: Int64Array) -> PatchSet:
+    """Return some patches, with all patches of their points."""
+    tensors = patches.tensors()[:, 0].numpy()
+    return PatchSet(tensors[rows], patches.points[rows], patches.places[rows])
+
+
+def _parts(path: str) -> tuple[str, str]:
+    """The place and the kind of a scene's file: `lund` and `tracks` of `lund-tracks.zip`."""
+    place, _, kind = Path(path).stem.partition("-")
+    return place, kind
 
 
 @click.command("models.heads", cls=Experiment)
@@ -204,6 +228,7 @@ def _place(path: str) -> str:
 @click.option("--against", multiple=True, help="As `hiernorm evaluate --against`.")
 @click.option("--epochs", default=4, show_default=True, help="Epochs over each variant.")
 @click.option("--patches", default=70_000, show_default=True, help="Patches of all places.")
+@click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS), default=KINDS)
 @noise_option
 @few_rounds_option
 @threads_option
@@ -221,6 +246,7 @@ def main(
     against: tuple[str, ...],
     epochs: int,
     patches: int,
+    kinds: tuple[str, ...],
     noise: bool,
     rounds: int,
     threads: int,
@@ -241,9 +267,9 @@ def main(
         begun = load_network(start)
         common |= {"norm": begun.norm, "major": begun.major, "alpha": begun.alpha}
     settings = TrainingSettings(data=find_scenes(scenes), init=(start,), teacher=teachers, **common)
-    parameters = {"epochs": epochs, "recipes": RECIPES, "noise": noise}
+    parameters = {"epochs": epochs, "recipes": RECIPES, "noise": noise, "kinds": kinds}
     recorder = Recorder("models.heads", settings.seed, parameters)
-    heads = Heads(settings, rotate, weights)
+    heads = Heads(settings, rotate, weights, kinds)
     quality: list[dict[str, Any]] = []
     for group in left_out or ("",):
         places = [place for place in group.split(",") if place]
