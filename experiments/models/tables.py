@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -114,9 +115,32 @@ def render_left_out(file: Path) -> Rows:
     return Rows([*head, "trained / plain", "share, turned", "share, trained"], rows)
 
 
+@table("rate-hardnet", "models/results/rate/hardnet/heads.json")
+@table("rate-hn16", "models/results/rate/hn16/heads.json")
+@table("rate-hn8", "models/results/rate/hn8/heads.json")
+def render_gain(file: Path) -> Rows:
+    """A start and what was trained from it, on places that the training left out."""
+    results = _read(file)
+    before, after = dict.fromkeys(result["model"] for result in results)
+    rows = []
+    for scene in dict.fromkeys(result["scene"] for result in results):
+        pair = [_find(results, model, scene) for model in (before, after)]
+        cells = [scene.partition("-")[0]]
+        for found in pair:
+            cells += [f"{found['fpr95']:.4f}", f"{found['low']:.4f} to {found['high']:.4f}"]
+        shares = [found["phase2"]["without_match"] for found in pair if found["phase2"]]
+        rows.append([*cells, ", ".join(f"{share:.2%}" for share in shares)])
+    means = [f"{_geometric_mean(results, model):.4f}" for model in (before, after)]
+    rows.append(["geometric mean", means[0], "", means[1], "", ""])
+    head = ["left out", f"`{before}`", "95% interval", f"`{after}`", "95% interval"]
+    return Rows([*head, "share left to Phase 2, without a match"], rows)
+
+
 @table("means-held-out", "models/results/means/held_out.json")
 @table("longer-held-out", "models/results/longer/held_out.json")
 @table("longer-whole", "models/results/longer/whole.json")
+@table("rate-held-out", "models/results/rate/clean/held_out.json")
+@table("rate-held-out-noise", "models/results/rate/noise/held_out.json")
 def render_held_out(file: Path) -> Rows:
     """Candidates: FPR@95 on points held out, and shares left to Phase 2."""
     found = read_record(file).result
@@ -137,6 +161,7 @@ def render_held_out(file: Path) -> Rows:
 
 @table("means-ratio", "models/results/means/ratio.json")
 @table("longer-ratio", "models/results/longer/ratio.json")
+@table("rate-ratio", "models/results/rate/ratio.json")
 def render_ratio(file: Path) -> Rows:
     """The ratio of two models' FPR@95, with its interval."""
     rows = [
@@ -218,6 +243,12 @@ def _read(file: Path) -> list[dict[str, Any]]:
     """The results of the evaluation."""
     results: list[dict[str, Any]] = read_record(file).result["quality"]
     return results
+
+
+def _geometric_mean(results: list[dict[str, Any]], model: str) -> float:
+    """Of FPR@95 over all scenes."""
+    rates = [result["fpr95"] for result in results if result["model"] == model]
+    return math.exp(sum(math.log(rate) for rate in rates) / len(rates))
 
 
 def _find(results: list[dict[str, Any]], model: str, scene: str) -> dict[str, Any]:
