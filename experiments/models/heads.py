@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -101,19 +102,26 @@ RECIPES: dict[str, dict[str, Any]] = {
 class SharedActivations(HeadActivations):
     """Activations of all places from one start; a run reads the rows of its own places.
 
-    The changes of the patches are those of one seed. Runs with other seeds draw other batches.
+    They are computed when a run first asks for them. The changes of the patches are those of one
+    seed. Runs with other seeds draw other batches.
     """
 
     def __init__(self, train_set: PatchSet, settings: TrainingSettings) -> None:
         super().__init__()
-        network = _load_start(settings)
-        objective = Objective(settings)
-        self._all = []
-        for number in range(settings.head_views):
-            found = super().get(network, train_set, settings, objective, number)
-            self._all.append(found)
-            click.echo(f"activations {number + 1} of {settings.head_views}", err=True)
+        self._train_set = train_set
+        self._settings = settings
         self.rows = np.arange(len(train_set))
+
+    @cached_property
+    def _all(self) -> list[Any]:
+        network = _load_start(self._settings)
+        objective = Objective(self._settings)
+        found = []
+        for number in range(self._settings.head_views):
+            variant = super().get(network, self._train_set, self._settings, objective, number)
+            found.append(variant)
+            click.echo(f"activations {number + 1} of {self._settings.head_views}", err=True)
+        return found
 
     def get(self, *arguments: Any) -> Any:
         """Return the rows of variant ``number``, the last argument."""
