@@ -94,6 +94,12 @@ RECIPES: dict[str, dict[str, Any]] = {
         "phase2_weight": 1.0,
         "head_learning_rate": 5e-4,
     },
+    "rate_long": {
+        "fpr_weight": 3.3,
+        "distill_weight": 3.3,
+        "phase2_weight": 0.6,
+        "head_learning_rate": 5e-4,
+    },
     "rate_slow_plain": {"fpr_weight": 3.3, "distill_weight": 3.3, "head_learning_rate": 5e-4},
 }
 """Recipes by name: what each changes."""
