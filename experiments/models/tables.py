@@ -117,23 +117,21 @@ def render_left_out(file: Path) -> Rows:
 
 @table("rate-hardnet", "models/results/rate/hardnet/heads.json")
 @table("rate-hn16", "models/results/rate/hn16/heads.json")
-@table("rate-hn8", "models/results/rate/hn8/heads.json")
+@table("rate-long", "models/results/rate/long/heads.json")
 def render_gain(file: Path) -> Rows:
-    """A start and what was trained from it, on places that the training left out."""
+    """A start and networks trained from it, on places that the training left out."""
     results = _read(file)
-    before, after = dict.fromkeys(result["model"] for result in results)
+    models = list(dict.fromkeys(result["model"] for result in results))
     rows = []
     for scene in dict.fromkeys(result["scene"] for result in results):
-        pair = [_find(results, model, scene) for model in (before, after)]
-        cells = [scene.partition("-")[0]]
-        for found in pair:
-            cells += [f"{found['fpr95']:.4f}", f"{found['low']:.4f} to {found['high']:.4f}"]
-        shares = [found["phase2"]["without_match"] for found in pair if found["phase2"]]
-        rows.append([*cells, ", ".join(f"{share:.2%}" for share in shares)])
-    means = [f"{_geometric_mean(results, model):.4f}" for model in (before, after)]
-    rows.append(["geometric mean", means[0], "", means[1], "", ""])
-    head = ["left out", f"`{before}`", "95% interval", f"`{after}`", "95% interval"]
-    return Rows([*head, "share left to Phase 2, without a match"], rows)
+        of = [_find(results, model, scene) for model in models]
+        cells = [f"{r['fpr95']:.4f} ({r['low']:.4f} to {r['high']:.4f})" for r in of]
+        shares = [f"{r['phase2']['without_match']:.1%}" for r in of if r["phase2"]]
+        rows.append([scene.partition("-")[0], *cells, ", ".join(shares)])
+    means = [f"{_geometric_mean(results, model):.4f}" for model in models]
+    rows.append(["geometric mean", *means, ""])
+    head = ["left out", *(f"`{model}`" for model in models)]
+    return Rows([*head, "shares left to Phase 2, without a match"], rows)
 
 
 @table("means-held-out", "models/results/means/held_out.json")

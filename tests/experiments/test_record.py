@@ -68,7 +68,7 @@ def test_every_table_of_a_page_has_a_step_of_the_record():
         "models/results/rate/clean/held_out.json",
         "models/results/rate/hardnet/heads.json",
         "models/results/rate/hn16/heads.json",
-        "models/results/rate/hn8/heads.json",
+        "models/results/rate/long/heads.json",
         "models/results/rate/noise/held_out.json",
         "models/results/rate/ratio.json",
         "models/results/two-layers/development.json",
