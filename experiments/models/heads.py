@@ -204,7 +204,7 @@ def save_mean(folder: Path, name: str, members: Sequence[str], settings: Trainin
 
 
 def _load_start(settings: TrainingSettings) -> PatchNetwork:
-    """Return the network that the settings start from, or the mean of several, ready to describe."""
+    """Return the network that the settings start from, or the mean of several."""
     network = make_network(settings.architecture, settings.major, settings.alpha, settings.norm)
     set_weights(network, mean_weights(settings.init), ", ".join(settings.init))
     return network.eval()
