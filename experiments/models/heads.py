@@ -71,6 +71,10 @@ COMMON: dict[str, Any] = {
 }
 """What all recipes share."""
 
+RATE: dict[str, Any] = {"fpr_weight": 3.3, "distill_weight": 3.3}
+SLOW_RATE: dict[str, Any] = {**RATE, "head_learning_rate": 5e-4}
+"""The false-positive rate counts most; docs/notes/2026-11-rate.md."""
+
 RECIPES: dict[str, dict[str, Any]] = {
     "major": {"spread_weight": 0.2, "major_weight": 0.5},
     "major_seed6": {"spread_weight": 0.2, "major_weight": 0.5, "seed": 6},
@@ -80,27 +84,12 @@ RECIPES: dict[str, dict[str, Any]] = {
     "less_spread": {"spread_weight": 0.1, "major_weight": 0.5},
     "no_major": {"spread_weight": 0.1},
     "no_major_order1": {"spread_weight": 0.1, "second_order_weight": 1.0},
-    "rate": {"fpr_weight": 3.3, "distill_weight": 3.3, "phase2_weight": 0.33},
-    "rate_plain": {"fpr_weight": 3.3, "distill_weight": 3.3},
-    "rate_slow": {
-        "fpr_weight": 3.3,
-        "distill_weight": 3.3,
-        "phase2_weight": 0.33,
-        "head_learning_rate": 5e-4,
-    },
-    "rate_tight": {
-        "fpr_weight": 3.3,
-        "distill_weight": 3.3,
-        "phase2_weight": 1.0,
-        "head_learning_rate": 5e-4,
-    },
-    "rate_long": {
-        "fpr_weight": 3.3,
-        "distill_weight": 3.3,
-        "phase2_weight": 0.6,
-        "head_learning_rate": 5e-4,
-    },
-    "rate_slow_plain": {"fpr_weight": 3.3, "distill_weight": 3.3, "head_learning_rate": 5e-4},
+    "rate": {**RATE, "phase2_weight": 0.33},
+    "rate_plain": RATE,
+    "rate_slow": {**SLOW_RATE, "phase2_weight": 0.33},
+    "rate_tight": {**SLOW_RATE, "phase2_weight": 1.0},
+    "rate_long": {**SLOW_RATE, "phase2_weight": 0.6},
+    "rate_slow_plain": SLOW_RATE,
 }
 """Recipes by name: what each changes."""
 
