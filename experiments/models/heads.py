@@ -90,6 +90,13 @@ RECIPES: dict[str, dict[str, Any]] = {
     "rate_tight": {**SLOW_RATE, "phase2_weight": 1.0},
     "rate_long": {**SLOW_RATE, "phase2_weight": 0.6},
     "rate_slow_plain": SLOW_RATE,
+    "turned_slow": {**RATE, "phase2_weight": 0.33},
+    "turned_tight": {**RATE, "phase2_weight": 1.0},
+    **{
+        f"rate_{name}_seed{seed}": {**SLOW_RATE, "phase2_weight": share, "seed": seed}
+        for seed in (6, 7)
+        for name, share in (("slow", 0.33), ("tight", 1.0))
+    },
 }
 """Recipes by name: what each changes."""
 
@@ -237,6 +244,7 @@ def _parts(path: str) -> tuple[str, str]:
 @click.option("--against", multiple=True, help="As `hiernorm evaluate --against`.")
 @click.option("--epochs", default=4, show_default=True, help="Epochs over each variant.")
 @click.option("--patches", default=70_000, show_default=True, help="Patches of all places.")
+@click.option("--layers", default=2, show_default=True, help="Last layers that are trained.")
 @click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS), default=KINDS)
 @noise_option
 @few_rounds_option
@@ -255,6 +263,7 @@ def main(
     against: tuple[str, ...],
     epochs: int,
     patches: int,
+    layers: int,
     kinds: tuple[str, ...],
     noise: bool,
     rounds: int,
@@ -263,20 +272,25 @@ def main(
     smoke: bool,
     out: Path | None,
 ) -> None:
-    """Train the last two layers by several recipes, and measure them where they were not trained.
+    """Train the last layers by several recipes, and measure them where they were not trained.
 
     Weights that are there already are not trained again.
     """
     folder = results_folder("models", out, smoke)
     torch.set_num_threads(threads)
-    common = {**COMMON, "head_epochs": epochs, "head_patches": patches}
+    common = {
+        **COMMON,
+        "head_epochs": epochs,
+        "head_patches": patches,
+        "head_layers": layers,
+    }
     if smoke:
         common |= {"head_epochs": 1, "head_views": 1, "batch": 8}
     if not rotate:
         begun = load_network(start)
         common |= {"norm": begun.norm, "major": begun.major, "alpha": begun.alpha}
     settings = TrainingSettings(data=find_scenes(scenes), init=(start,), teacher=teachers, **common)
-    parameters = {"epochs": epochs, "recipes": RECIPES, "noise": noise, "kinds": kinds}
+    parameters = {"epochs": epochs, "layers": layers, "recipes": RECIPES, "noise": noise, "kinds": kinds}
     recorder = Recorder("models.heads", settings.seed, parameters)
     heads = Heads(settings, rotate, weights, kinds)
     quality: list[dict[str, Any]] = []
