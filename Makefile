@@ -181,7 +181,7 @@ $(STAMPS)/venv:
 
 $(STAMPS)/build-tools: | $(STAMPS)/venv
 	$(call logged,installing the build tools,\
-	    $(PIP) install -c constraints.txt cmake ninja nanobind scikit-build-core)
+	    $(PIP) install -c constraints.txt cmake ninja nanobind numpy scikit-build-core)
 	@touch $@
 
 # One wheel serves all extras, and building it with the tools of .venv, not with a fresh set each

@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 FILE = ROOT / "constraints.txt"
 EXTRAS = ("audit", "demo", "fuzz", "lint", "reproduce", "test")
-BUILD_TOOLS = ("cmake", "ninja", "nanobind", "pip", "scikit-build-core")
+BUILD_TOOLS = ("cmake", "ninja", "nanobind", "numpy", "pip", "scikit-build-core")
 KEPT = ("torch",)
 """Packages whose version changes what is tested; it is changed by hand, in constraints.txt."""
 PYTHON = "3.11"

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "interrupt.hpp"
+#include "numpy_api.hpp"
 #include "search/request.hpp"
 #include "store/segment_file.hpp"
 
@@ -36,68 +37,22 @@ class LongWork {
     nb::gil_scoped_release release_;
 };
 
-// What is looked up in NumPy once; never released, as the module is not.
-struct NumPy {
-    nb::object array_struct, empty, array_type, bool_, int64, uint32, float32, float64;
-
-    static const NumPy& get() {
-        static const NumPy* const found = new NumPy(nb::module_::import_("numpy"));
-        return *found;
+// NumPy's number for a type.
+template <class T>
+constexpr int numpy_type() {
+    if constexpr (std::is_same_v<T, bool>)
+        return NPY_BOOL;
+    else if constexpr (std::is_same_v<T, std::int64_t>)
+        return NPY_INT64;
+    else if constexpr (std::is_same_v<T, std::uint32_t>)
+        return NPY_UINT32;
+    else if constexpr (std::is_same_v<T, float>)
+        return NPY_FLOAT32;
+    else {
+        static_assert(std::is_same_v<T, double>);
+        return NPY_FLOAT64;
     }
-    template <class T>
-    const nb::object& dtype() const {
-        if constexpr (std::is_same_v<T, bool>)
-            return bool_;
-        else if constexpr (std::is_same_v<T, std::int64_t>)
-            return int64;
-        else if constexpr (std::is_same_v<T, std::uint32_t>)
-            return uint32;
-        else if constexpr (std::is_same_v<T, float>)
-            return float32;
-        else {
-            static_assert(std::is_same_v<T, double>);
-            return float64;
-        }
-    }
-
-   private:
-    explicit NumPy(const nb::module_& numpy)
-        : array_struct(nb::str("__array_struct__")),
-          empty(numpy.attr("empty")),
-          array_type(numpy.attr("ndarray")) {
-        const nb::object dtype_of = numpy.attr("dtype");
-        bool_ = dtype_of("bool");
-        int64 = dtype_of("int64");
-        uint32 = dtype_of("uint32");
-        float32 = dtype_of("float32");
-        float64 = dtype_of("float64");
-    }
-};
-
-// Where the values of a NumPy array lie: what its attribute __array_struct__ tells. It takes a
-// third of the time of the buffer protocol.
-struct ArrayInterface {
-    int two;
-    int dims;
-    char kind;
-    int itemsize;
-    int flags;
-    Py_ssize_t* shape;
-    Py_ssize_t* strides;
-    void* data;
-    PyObject* descr;
-
-    static constexpr int kContiguous = 0x1, kAligned = 0x100, kNotSwapped = 0x200;
-
-    // Calls use(interface), which is valid meanwhile.
-    template <class Use>
-    static auto of(nb::handle array, Use use) {
-        const nb::object capsule = nb::getattr(array, NumPy::get().array_struct);
-        const void* pointer = PyCapsule_GetPointer(capsule.ptr(), nullptr);
-        if (pointer == nullptr) throw nb::python_error();
-        return use(*static_cast<const ArrayInterface*>(pointer));
-    }
-};
+}
 
 // A new NumPy array; its values are undefined.
 template <class T, std::size_t Dims>
@@ -106,16 +61,19 @@ class NewArray {
     template <class... Shape>
     explicit NewArray(Shape... shape) {
         std::size_t count = sizeof(T);
+        npy_intp extents[Dims];
+        npy_intp* next = extents;
         for (const std::size_t extent : {static_cast<std::size_t>(shape)...}) {
-            if (extent != 0 && count > std::numeric_limits<Py_ssize_t>::max() / extent) {
+            if (extent != 0 && count > std::numeric_limits<npy_intp>::max() / extent) {
                 throw std::bad_alloc();
             }
             count *= extent;
+            *next++ = static_cast<npy_intp>(extent);
         }
-        const NumPy& numpy = NumPy::get();
-        array_ = numpy.empty(nb::make_tuple(static_cast<std::size_t>(shape)...), numpy.dtype<T>());
-        data_ = ArrayInterface::of(
-            array_, [](const ArrayInterface& found) { return static_cast<T*>(found.data); });
+        PyObject* const made = PyArray_SimpleNew(int{Dims}, extents, numpy_type<T>());
+        if (made == nullptr) throw nb::python_error();
+        array_ = nb::steal(made);
+        data_ = static_cast<T*>(PyArray_DATA(reinterpret_cast<PyArrayObject*>(made)));
     }
     T* data() { return data_; }
     nb::object to_python() { return std::move(array_); }
@@ -131,21 +89,18 @@ struct PlainRows {
     std::size_t count = 0;
 };
 
-// Nothing unless `array` is an ndarray (no subclass) of float32, one row or several of `dim` values
+// Nothing unless `queries` is an ndarray (no subclass) of float32, one row or several of `dim` values
 // one after the other.
-inline std::optional<PlainRows> plain_rows(nb::handle array, std::size_t dim) {
-    if (array.type().ptr() != NumPy::get().array_type.ptr()) return std::nullopt;
-    return ArrayInterface::of(array, [&](const ArrayInterface& found) -> std::optional<PlainRows> {
-        constexpr int kPlain =
-            ArrayInterface::kContiguous | ArrayInterface::kAligned | ArrayInterface::kNotSwapped;
-        if (found.kind != 'f' || found.itemsize != sizeof(float) ||
-            (found.flags & kPlain) != kPlain || found.dims < 1 || found.dims > 2 ||
-            static_cast<std::size_t>(found.shape[found.dims - 1]) != dim) {
-            return std::nullopt;
-        }
-        const std::size_t count = found.dims == 1 ? 1 : static_cast<std::size_t>(found.shape[0]);
-        return PlainRows{static_cast<const float*>(found.data), count};
-    });
+inline std::optional<PlainRows> plain_rows(nb::handle queries, std::size_t dim) {
+    if (!PyArray_CheckExact(queries.ptr())) return std::nullopt;
+    const auto* const array = reinterpret_cast<const PyArrayObject*>(queries.ptr());
+    const int dims = PyArray_NDIM(array);
+    if (PyArray_TYPE(array) != NPY_FLOAT32 || !PyArray_ISCARRAY_RO(array) || dims < 1 || dims > 2 ||
+        static_cast<std::size_t>(PyArray_DIM(array, dims - 1)) != dim) {
+        return std::nullopt;
+    }
+    const std::size_t count = dims == 1 ? 1 : static_cast<std::size_t>(PyArray_DIM(array, 0));
+    return PlainRows{static_cast<const float*>(PyArray_DATA(array)), count};
 }
 
 // The k best; soft unless beta is negative.

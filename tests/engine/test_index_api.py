@@ -355,3 +355,20 @@ def test_the_instruction_set_in_use_is_an_available_one(isa: str) -> None:
     with raises_text(ValueError, f"instruction set 'x' cannot run here; available: {known}"):
         _core.use_isa("x")
     assert hiernorm.isa() == isa
+
+
+def test_common_queries_are_read_where_they_are() -> None:
+    index = hiernorm.Index(D, major=MAJOR)
+    x = random_rows(3, D)
+    index.add(x)
+    core = index._core
+    swapped = x.astype(x.dtype.newbyteorder())
+    strided = np.asfortranarray(x)
+    shifted = np.frombuffer(b"0" + x.tobytes(), np.uint8)[1:].view(np.float32).reshape(x.shape)
+    for plain in (x, x[0], x[1:]):
+        assert core.search_plain(plain, 2, 1) is not None
+    others = (x.astype(np.float64), swapped, strided, shifted, np.ma.asarray(x), x.tolist(), None)
+    for other in (*others, x[:, :-1], x[np.newaxis], x[0, 0]):
+        assert core.search_plain(other, 2, 1) is None
+    for same in others[:-1]:
+        np.testing.assert_array_equal(index.search(same, 2).ids, index.search(x, 2).ids)
