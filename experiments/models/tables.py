@@ -134,6 +134,27 @@ def render_gain(file: Path) -> Rows:
     return Rows([*head, "shares left to Phase 2, without a match"], rows)
 
 
+@table("turned-unseen-1", "models/results/turned/group1/heads.json")
+@table("turned-unseen-2", "models/results/turned/group2/heads.json")
+def render_unseen(file: Path) -> Rows:
+    """A plain network, then those that were trained from it, on places that none has seen."""
+    results = _read(file)
+    models = list(dict.fromkeys(result["model"] for result in results))
+    scenes = list(dict.fromkeys(result["scene"] for result in results))
+    plain = _geometric_mean(results, models[0])
+    rows = []
+    for model in models:
+        of = [_find(results, model, scene) for scene in scenes]
+        mean = _geometric_mean(results, model)
+        shares = [r["phase2"]["without_match"] for r in of if r["phase2"]]
+        share = f"{math.exp(sum(map(math.log, shares)) / len(shares)):.1%}" if shares else ""
+        cells = [f"{r['fpr95']:.4f}" for r in of]
+        rows.append([f"`{model}`", *cells, f"{mean:.4f}", f"{mean / plain:.2f}", share])
+    places = [scene.partition("-")[0] for scene in scenes]
+    head = ["network", *places, "geometric mean", "times the first"]
+    return Rows([*head, "share without a match, geometric mean"], rows)
+
+
 @table("means-held-out", "models/results/means/held_out.json")
 @table("longer-held-out", "models/results/longer/held_out.json")
 @table("longer-whole", "models/results/longer/whole.json")
