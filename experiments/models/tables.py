@@ -181,6 +181,7 @@ def render_held_out(file: Path) -> Rows:
 @table("means-ratio", "models/results/means/ratio.json")
 @table("longer-ratio", "models/results/longer/ratio.json")
 @table("rate-ratio", "models/results/rate/ratio.json")
+@table("turned-ratio", "models/results/turned/ratio.json")
 def render_ratio(file: Path) -> Rows:
     """The ratio of two models' FPR@95, with its interval."""
     rows = [
