@@ -3,6 +3,7 @@
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <string>
 
@@ -232,6 +233,8 @@ void bind_index(nb::module_& m) {
         .def_prop_ro("nbytes", &Index::nbytes, kWithoutGil)
         .def("encoding", &Index::encoding, kWithoutGil)
         .def("set_encoding", &Index::set_encoding, "encoding"_a, kWithoutGil)
+        .def_prop_ro("flat_plan", &Index::flat_plan, kWithoutGil)
+        .def("plan_flat", &Index::plan_flat, "least_queries"_a, kWithoutGil)
         .def("add", &add, "rows"_a, "ids"_a, "replace"_a = false)
         .def("remove", &remove, "ids"_a)
         .def("check", &check, "rows"_a, "ids"_a)

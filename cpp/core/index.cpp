@@ -109,6 +109,16 @@ void Index::set_encoding(Encoding encoding) {
     store_.set_encoding(std::move(encoding));
 }
 
+void Index::plan_flat(std::vector<std::size_t> least_queries) {
+    const std::unique_lock lock(mutex_);
+    flat_plan_ = std::move(least_queries);
+}
+
+std::vector<std::size_t> Index::flat_plan() const {
+    const std::shared_lock lock(mutex_);
+    return flat_plan_;
+}
+
 void Index::attach(const SegmentArrays& arrays, bool know_ids) {
     const std::unique_lock lock(mutex_);
     if (store_.layout() == Layout::kCodes && !store_.has_encoding()) {
@@ -236,14 +246,27 @@ void Index::search_group(const Kernels& kernels, const SearchRequest& request, c
         case EngineKind::kPaper:
             return search_paper(store_, kernels, settings_.alpha, request, queries, answers);
         case EngineKind::kExhaustive: return search_group_all(kernels, request, queries, answers);
-        case EngineKind::kFlat:
-            return search_flat(store_, kernels, settings_.metric, request, queries, answers);
+        case EngineKind::kFlat: return search_group_flat(kernels, request, queries, answers);
     }
 }
 
 void Index::search_group_all(const Kernels& kernels, const SearchRequest& request,
                              const float* queries, std::span<Answer> answers) const {
     search_exhaustive(store_, kernels, settings_.metric, request, queries, answers);
+}
+
+void Index::search_group_flat(const Kernels& kernels, const SearchRequest& request,
+                              const float* queries, std::span<Answer> answers) const {
+    search_flat(store_, kernels, settings_.metric, request, queries, answers);
+}
+
+// The flat scan reads the rows that a mask leaves out too.
+bool Index::prefers_flat(const SearchRequest& request, std::size_t together) const {
+    if (flat_plan_.empty() || request.range || request.soft) return false;
+    if (!request.mask.most(store_.size())) return false;
+    const auto place = static_cast<std::size_t>(std::bit_width(request.k)) / 2;
+    const std::size_t least = flat_plan_[std::min(place, flat_plan_.size() - 1)];
+    return least != 0 && together >= least;
 }
 
 // The queries of a group share the loads of codes. A smaller group leaves more of a core's cache to
@@ -272,7 +295,11 @@ void Index::distribute(GroupSearch engine, const SearchRequest& request, const f
     }
     threads = std::max<std::size_t>(1, std::min(threads, count));
     const std::size_t share = divide_up(count, threads);
-    std::size_t group = batch_size == 0 ? group_queries(request, share) : batch_size;
+    const bool planned = engine == &Index::search_group &&
+                         prefers_flat(request, batch_size == 0 ? share : batch_size);
+    if (planned) engine = &Index::search_group_flat;
+    std::size_t group = batch_size;
+    if (group == 0) group = planned ? kFlatQueries : group_queries(request, share);
     group = std::max<std::size_t>(1, std::min(group, share));
     run_tasks((count + group - 1) / group, threads, [&](std::size_t task) {
         const std::size_t first = task * group;

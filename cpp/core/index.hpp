@@ -84,6 +84,11 @@ class Index {
     // Before the first entry; engines that search exhaustively need none.
     void set_encoding(Encoding encoding);
 
+    // From how many queries in a group on the flat scan is expected to be faster than the cascade:
+    // the element bit_width(k) / 2, or the last, is for k hits; 0 is never. See planning.py.
+    void plan_flat(std::vector<std::size_t> least_queries);
+    std::vector<std::size_t> flat_plan() const;
+
     // Throws std::invalid_argument for a row or an id that cannot be added.
     void check(const float* rows, const std::int64_t* ids, std::size_t count) const;
 
@@ -150,10 +155,13 @@ class Index {
                     std::size_t count, std::size_t threads, std::size_t batch_size,
                     Answers& answers) const;
     std::size_t group_queries(const SearchRequest& request, std::size_t count) const;
+    bool prefers_flat(const SearchRequest& request, std::size_t together) const;
     void search_group(const Kernels&, const SearchRequest&, const float* queries,
                       std::span<Answer>) const;
     void search_group_all(const Kernels&, const SearchRequest&, const float* queries,
                           std::span<Answer>) const;
+    void search_group_flat(const Kernels&, const SearchRequest&, const float* queries,
+                           std::span<Answer>) const;
     // Under the lock.
     bool is_live(std::size_t position) const {
         return live_.empty() || (live_[position / 8] >> (position % 8) & 1) != 0;
@@ -172,6 +180,7 @@ class Index {
     std::vector<std::uint8_t> live_;  // bits by position, as of a Mask; empty: all are alive
     std::size_t marked_ = 0;          // positions that live_ has bits for
     std::size_t removed_ = 0;
+    std::vector<std::size_t> flat_plan_;
 };
 
 }  // namespace hiernorm

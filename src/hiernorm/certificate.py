@@ -78,7 +78,8 @@ class Certificate:
         they may differ with the order of insertion and the batch, not with the instruction set.
         :func:`hiernorm.reference.cascade_search` derives them. The flat scan counts as settled the
         entries that reach the k-th score (:func:`hiernorm.reference.flat_work`): it computes a few
-        more canonical scores, where rounding leaves a doubt.
+        more canonical scores, where rounding leaves a doubt. An index with codes scans some groups
+        of queries flat too (:func:`hiernorm.reference.scans_flat`).
     kth_score : (m,) float64
         Score of the k-th hit (the threshold, for a range); -inf if there are fewer than k entries.
     skipped_bound : (m,) float64

@@ -178,7 +178,8 @@ def explain_index(
     flat_single, flat_batch = (single, batch) if is_flat else _time(flat, queries, hits)
     if not is_flat:
         flat_single, flat_batch = scale * flat_single, scale * flat_batch
-    _, _, stats, _, _ = core.search(queries, hits, EXACT, 1, 0)
+    # One by one where the plan scans large groups flat: shares are those that codes leave.
+    _, _, stats, _, _ = core.search(queries, hits, EXACT, 1, 1 if core.flat_plan else 0)
     work, _ = read_stats(stats)
     shares = dict(zip(STEPS, (work.mean(axis=0) / entries).tolist(), strict=True))
     return Explanation(

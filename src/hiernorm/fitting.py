@@ -78,7 +78,7 @@ def choose_encoding(
         if major is None:
             views, grouped = _spread(sample.view, PLANNING_ROWS), _expects_cells(rows, cells)
             major = choose_major(views, len(rows), metric, grouped=grouped)
-        return _encode(sample, len(rows), major, metric)
+        return _encode(sample, rows, major, metric)
 
 
 def plan_encoding(rows: Float32Array, metric: str, *, cells: bool) -> Encoding | None:
@@ -102,7 +102,7 @@ def plan_encoding(rows: Float32Array, metric: str, *, cells: bool) -> Encoding |
         doubtful = n >= LEAST_PLANNED and d > TRIAL_DIMS and survivors > DOUBTFUL
         if doubtful and _prefers_flat(sample, n, metric):
             return None
-        return _encode(sample, n, major, metric)
+        return _encode(sample, rows, major, metric)
 
 
 def _prefers_flat(sample: _Sample, entries: int, metric: str) -> bool:
@@ -111,7 +111,7 @@ def _prefers_flat(sample: _Sample, entries: int, metric: str) -> bool:
     trial = _Sample(sample.rows[chosen], sample.rotation, sample.view[chosen])
     core = CoreIndex(trial.rows.shape[1], metric, "cascade", 0.0, False)
     major = choose_major(trial.view, entries, metric)
-    core.set_encoding(_encode(trial, entries, major, metric))
+    core.set_encoding(_encode(trial, trial.rows, major, metric))
     fill(core, np.arange(len(chosen)), trial.rows)
     return prefers_flat(core, trial.rows)
 
@@ -124,24 +124,26 @@ def _most_rows(rows: Float32Array) -> int:
     return max(1, SAMPLE_VALUES // int(rows.shape[1]))
 
 
-def _encode(sample: _Sample, entries: int, major: int, metric: str) -> Encoding:
-    headroom = 1.0 if len(sample.rows) == entries else HEADROOM
+def _encode(sample: _Sample, rows: Float32Array, major: int, metric: str) -> Encoding:
+    headroom = 1.0 if len(sample.rows) == len(rows) else HEADROOM
     view, rotation, lift = sample.view, sample.rotation, NO_LIFT
     if metric == "l2":
-        lift = choose_lift(sample.rows, view[:, :major])
+        lift = choose_lift(rows, view[:, :major])
         view = np.insert(view, major, _lifts(sample.rows, lift), axis=1)
     matrix, error = (None, 0.0) if rotation is None else (rotation.matrix, rotation.error)
     d = sample.rows.shape[1]
     return Encoding.choose(d, major, metric, view, headroom, matrix, error, lift)
 
 
-def choose_lift(sample: Float32Array, majors: Float64Array) -> Lift:
+def choose_lift(rows: Float32Array, majors: Float64Array) -> Lift:
     """Centre, weight and base norm of the dimension that turns distances into inner products.
 
     The lift of an entry is ``(centre - |x|**2) / weight``: the weight makes it about as large as
-    the other dimensions of the major, so that one step serves all.
+    the other dimensions of the major, so that one step serves all. It is chosen for all ``rows``,
+    not for the sample that ``majors`` are of: one entry whose lift has no code loosens the bounds
+    of its tile, and those of all cones.
     """
-    squares = np.square(sample.astype(np.float64)).sum(axis=1)
+    squares = _squares(rows)
     low, high = float(squares.min()), float(squares.max())
     spread = max((high - low) / 2, LEAST_SPREAD * high)
     weight = spread / (float(np.abs(majors).max()) or 1.0)
@@ -150,8 +152,14 @@ def choose_lift(sample: Float32Array, majors: Float64Array) -> Lift:
 
 def _lifts(rows: Float32Array, lift: Lift) -> Float64Array:
     centre, weight, _ = lift
-    lifts: Float64Array = (centre - np.square(rows.astype(np.float64)).sum(axis=1)) / weight
+    lifts: Float64Array = (centre - _squares(rows)) / weight
     return lifts
+
+
+def _squares(rows: Float32Array) -> Float64Array:
+    """The squared norms of the rows; part by part, since float64 takes twice their memory."""
+    parts = [np.square(part.astype(np.float64)).sum(axis=1) for part in _parts(rows, PART_ROWS)]
+    return np.concatenate(parts)
 
 
 def majors_of(encoding: Encoding, rotation: Rotation | None, rows: Float32Array) -> Float32Array:

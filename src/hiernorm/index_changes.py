@@ -15,10 +15,11 @@ from hiernorm import _core
 from hiernorm._deprecation import renamed_attribute
 from hiernorm.array_types import Float32Array, Int64Array
 from hiernorm.arrays import as_new_ids, following_ids, next_id_after
-from hiernorm.fitting import SETTLED, choose_encoding, fill, is_due, plan_encoding
+from hiernorm.fitting import LEAST_PLANNED, SETTLED, choose_encoding, fill, is_due, plan_encoding
 from hiernorm.index_state import IndexState
 from hiernorm.payload.keys import as_new_keys, ids_of_keys
 from hiernorm.payload.memory import MemoryPayload
+from hiernorm.planning import plan_flat
 from hiernorm.progress import ProgressCallback
 from hiernorm.storage.sources import read_vectors
 
@@ -74,6 +75,7 @@ class IndexChanges(IndexState):
             removed = core.removed
             fill(core, given, rows, replace=replace, progress=progress)
             if fresh:
+                self._plan(core, rows)
                 self._fitted_on = len(rows)
             self._core = core
             self._removals += core.removed != removed
@@ -147,7 +149,14 @@ class IndexChanges(IndexState):
         core = self._settings.make_core("flat" if is_flat else None)
         if encoding is not None:
             core.set_encoding(encoding)
+            core.plan_flat(self._core.flat_plan)
         return core
+
+    def _plan(self, core: _core.Index, rows: Float32Array) -> None:
+        """Choose the requests that a native index with codes, which holds ``rows``, scans flat."""
+        coded = self._settings.plans and core.encoding() is not None
+        if coded and len(rows) >= LEAST_PLANNED:
+            core.plan_flat(plan_flat(core, rows))
 
     def optimize(self) -> None:
         """Fit the encoding again, on all entries: rotation, steps of the codes, cells.
@@ -166,6 +175,7 @@ class IndexChanges(IndexState):
             if self._settings.needs_fit:
                 core = self._make_fitted_core(rows)
             fill(core, ids, rows)
+            self._plan(core, rows)
             self._core, self._fitted_on = core, len(core)
 
     def _sibling(self: Changed) -> Changed:

@@ -106,6 +106,7 @@ def save_index(
         "engine": settings.engine,
         "cells": settings.cells,
         "flat": settings.needs_fit and core.encoding() is None,
+        "flat_plan": core.flat_plan,
         "next_id": next_id,
         "fitted_on": fitted_on,
     }
@@ -157,6 +158,7 @@ def load_index(path: Path, *, check: bool) -> SavedIndex:
         )
         parameters = Parameters(settings.dim, None, None, settings.metric)
         next_id, fitted_on, flat = members["next_id"], members["fitted_on"], members["flat"]
+        flat_plan = [int(least) for least in members.get("flat_plan", [])]
         columns = [Column(**column) for column in members.get("columns", [])]
     except (KeyError, TypeError, ValueError) as error:
         raise DamagedError(f"{path} has parameters of no index: {error}") from None
@@ -164,7 +166,9 @@ def load_index(path: Path, *, check: bool) -> SavedIndex:
     segment = Segment(path.parent, record, parameters, settings.make_core())
     _check_tensors(segment.file, everything=check)
     core = _map_core(segment, settings, flat)
-    if core is None:  # whoever copies the rows reads them all
+    if core is not None:
+        core.plan_flat(flat_plan)
+    else:  # whoever copies the rows reads them all
         _check_tensors(segment.file, everything=True)
     payload = MemoryPayload(bool(members.get("string_keys", False)))
     if columns:

@@ -124,6 +124,7 @@ class IndexPersistence(IndexChanges):
                 "ids": ids,
                 "rows": rows,
                 "fit": None if encoding is None else (encoding.state(), encoding.rotation()),
+                "flat_plan": self._core.flat_plan,
                 "fitted_on": self._fitted_on,
                 "next_id": self._next_id,
                 "payload": self._payload,
@@ -139,5 +140,6 @@ class IndexPersistence(IndexChanges):
             self._core.set_encoding(_core.Encoding.restore(self._settings.dim, *state["fit"]))
         if len(state["ids"]):
             fill(self._core, state["ids"], state["rows"])
+        self._core.plan_flat(state.get("flat_plan", []))
         self._fitted_on = state["fitted_on"]
         self._next_id = state["next_id"]

@@ -24,7 +24,7 @@ constexpr std::size_t kLeastEntries = 64;      // of a strip: a word of a mask
 constexpr std::size_t kMostEntries = 512;      // of rows read as they are; a part of a tile
 constexpr std::size_t kMostPanelEntries = 2048;
 constexpr std::size_t kQueriesAtOnce = 1024;
-constexpr std::size_t kQueryValues = 1 << 17;  // of those, which stay in the cache too
+constexpr std::size_t kQueryValues = 1 << 19;  // of those, whose codes stay in the cache too
 constexpr std::size_t kLeastPanelQueries = 8;  // for which packing pays
 
 std::size_t strip_entries(std::size_t dim, std::size_t most) {

@@ -45,8 +45,11 @@ constexpr std::int32_t kNoOffset = -(1 << 30);   // of padding: below every cut
 constexpr float kAllFloatCut = 0x1p110f;         // the same in floats
 constexpr float kNoFloatOffset = -0x1p120f;
 constexpr double kMostCode = 127.0;
-constexpr std::uint64_t kMostUnclear = 256;  // pairs of a query that bytes may leave, and more:
-constexpr std::uint64_t kUnclearOf = 64;     // one of so many
+// Pairs of a query that bytes may leave and that are no hits of their time: so many, and for each
+// hit wanted (the threshold is low at first), and one of so many that were read.
+constexpr std::uint64_t kMostUnclear = 256;
+constexpr std::uint64_t kUnclearPerHit = 16;
+constexpr std::uint64_t kUnclearOf = 64;
 
 }  // namespace
 
@@ -56,7 +59,10 @@ void FlatPanels::begin(const Store& store, const Kernels& kernels, Metric metric
     metric_ = metric;
     dim_ = store.dim();
     queries_ = queries;
-    read_ = settled_ = 0;
+    read_ = unclear_ = most_unclear_ = 0;
+    for (const FlatQuery& query : queries) {
+        most_unclear_ += kMostUnclear + kUnclearPerHit * query.hits_wanted();
+    }
     bounded_ = dim_ <= kMostDims;
     choose_centre(store);
     prepare_queries(rows);
@@ -145,7 +151,7 @@ bool FlatPanels::read(const Strip& strip) {
     read_ += strip.entries * queries_.size();
     if (bytes_ && fits_bytes()) {
         sift_bytes(strip);
-        bytes_ = settled_ <= kMostUnclear * queries_.size() + read_ / kUnclearOf;
+        bytes_ = unclear_ <= most_unclear_ + read_ / kUnclearOf;
     } else {
         sift_floats(strip);
     }
@@ -282,9 +288,9 @@ void FlatPanels::sift_bytes(const Strip& strip) {
 }
 
 void FlatPanels::settle(const Strip& strip, std::size_t first, std::size_t found) {
-    settled_ += found;
     for (std::size_t i = 0; i < found; ++i) {
-        queries_[pairs_[i].query].consider(strip, first + pairs_[i].row);
+        const bool reached = queries_[pairs_[i].query].consider(strip, first + pairs_[i].row);
+        unclear_ += reached ? 0 : 1;
     }
 }
 

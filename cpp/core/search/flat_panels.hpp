@@ -54,7 +54,9 @@ class FlatPanels {
     bool bytes_ = false;
     double centre_norm_ = 0.0;
     float query_step_ = 0.0f;
-    std::uint64_t read_ = 0, settled_ = 0;  // pairs
+    std::uint64_t read_ = 0;     // pairs
+    std::uint64_t unclear_ = 0;  // of those, settled though they were no hits of their time
+    std::uint64_t most_unclear_ = 0;
     Extent extent_;
     std::vector<Side> sides_;
     std::vector<float> centre_, packed_, panels_, squares_, float_offsets_, float_cuts_;

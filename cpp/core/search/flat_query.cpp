@@ -111,15 +111,16 @@ float FlatQuery::cut(double slack) const {
     return -std::numeric_limits<float>::infinity();
 }
 
-void FlatQuery::settle(const Strip& strip, std::size_t entry) {
+bool FlatQuery::settle(const Strip& strip, std::size_t entry) {
     const double score = exact_.score(strip.rows + entry * dim_);
-    if (score < threshold()) return;
+    if (score < threshold()) return false;
     answer_->results.offer({score, strip.ids[entry]});
     if (reached_.size() >= most_reached_) {
         forget_below_threshold();
         most_reached_ = 2 * reached_.size() + kReachedKept;
     }
     reached_.push_back(score);
+    return true;
 }
 
 void FlatQuery::forget_below_threshold() {

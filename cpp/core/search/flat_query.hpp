@@ -38,9 +38,10 @@ class FlatQuery {
     // of them; `smallest` and `largest` bound their squared norms (ip, cosine).
     void read(const Strip& strip, float* scores, double smallest, double largest);
 
-    // The canonical score of an entry that may be a hit, if the mask lets it through.
-    void consider(const Strip& strip, std::size_t entry) {
-        if (mask_.allows(strip.first + entry)) settle(strip, entry);
+    // The canonical score of an entry that may be a hit, if the mask lets it through. Whether it
+    // reached the threshold.
+    bool consider(const Strip& strip, std::size_t entry) {
+        return mask_.allows(strip.first + entry) && settle(strip, entry);
     }
     void count(const Strip& strip) {
         answer_->stats.scanned += mask_.count(strip.first, strip.entries);
@@ -51,13 +52,14 @@ class FlatQuery {
 
     double norm() const { return exact_.norm(); }
     double threshold() const { return answer_->results.threshold(); }
+    std::size_t hits_wanted() const { return answer_->results.best_wanted(); }
     bool has_threshold() const { return answer_->results.missing() == 0; }
 
    private:
     double lanes() const { return static_cast<double>(divide_up(dim_, kLanes)); }
     double slack_of(double smallest, double largest) const;
     float cut(double slack) const;
-    void settle(const Strip& strip, std::size_t entry);
+    bool settle(const Strip& strip, std::size_t entry);
     void seed(const Strip& strip, float* scores);
     void sift(const Strip& strip, const float* scores, double slack);
     void forget_below_threshold();

@@ -30,6 +30,9 @@ class Mask {
         return bits_ != nullptr && allowed_ <= entries / kEntriesForOne;
     }
 
+    // Whether at least half of `entries` are allowed.
+    bool most(std::size_t entries) const { return bits_ == nullptr || allowed_ >= entries / 2; }
+
     // Among how many of `entries` one may expect to find `wanted` that are allowed.
     std::size_t expected(std::size_t wanted, std::size_t entries) const {
         if (bits_ == nullptr || allowed_ == 0) return wanted;

@@ -51,6 +51,7 @@ class Results {
     }
 
     bool wants_best() const { return !range_; }
+    std::size_t best_wanted() const { return range_ ? 0 : room_.size(); }
     std::size_t size() const { return range_ ? found_.size() : best_; }
 
     // Entries needed before threshold() says anything.

@@ -23,6 +23,7 @@ from hiernorm.reference.canonical import (
     exhaustive_search,
     flat_work,
     rank,
+    scans_flat,
 )
 from hiernorm.reference.cascade import Answer, cascade_search
 
@@ -46,4 +47,5 @@ __all__ = [
     "flat_work",
     "match_bytes",
     "rank",
+    "scans_flat",
 ]

@@ -158,6 +158,24 @@ def flat_work(scores: Float64Array, k: int) -> int:
     return int(np.count_nonzero(scores >= threshold))
 
 
+def scans_flat(plan: list[int], k: int, queries: int) -> bool:
+    """Whether a group of so many queries for k hits is scanned flat by an index with codes.
+
+    ``plan`` says from how many queries on: its element i is for about 4**i hits, the last one also
+    for more; 0 is never. The certificate then counts as :func:`flat_work` does, otherwise as
+    :func:`cascade_search`.
+
+    Examples
+    --------
+    >>> scans_flat([0, 40, 1], k=7, queries=40), scans_flat([0, 40, 1], k=8, queries=1)
+    (True, True)
+    """
+    if not plan:
+        return False
+    least = plan[min(k.bit_length() // 2, len(plan) - 1)]
+    return 0 < least <= queries
+
+
 def exhaustive_range(
     q: Float32Array, x: Float32Array, ids: Int64Array, threshold: float, metric: str = "ip"
 ) -> tuple[Int64Array, Float64Array]:
