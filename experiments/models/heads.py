@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import asdict, replace
 from functools import cached_property
 from pathlib import Path
@@ -26,6 +26,7 @@ from experiments.models.options import (
     places_option,
     threads_option,
 )
+from experiments.models.recipes import COMMON, RECIPES
 from hiernorm.array_types import Int64Array
 from hiernorm.learn import PhotoTour, TrainingSettings, load_describer, load_sets
 from hiernorm.learn.augmentation import disturb_frames
@@ -54,58 +55,13 @@ PLACES = (
 KINDS = ("tracks", "views")
 """Scenes of a place: points that several photos show, and photos seen through homographies."""
 
-COMMON: dict[str, Any] = {
-    "loss": "hardest",
-    "fpr_weight": 0.3,
-    "distill_weight": 3.0,
-    "batch": 512,
-    "sampling": "points",
-    "places_per_batch": 2,
-    "freeze_statistics": True,
-    "augment": ("flips", "turns", "frames", "light"),
-    "head_layers": 2,
-    "head_views": 2,
-    "head_learning_rate": 1e-3,
-    "epochs": 0,
-    "seed": 5,
-}
-"""What all recipes share."""
-
-RATE: dict[str, Any] = {"fpr_weight": 3.3, "distill_weight": 3.3}
-SLOW_RATE: dict[str, Any] = {**RATE, "head_learning_rate": 5e-4}
-"""The false-positive rate counts most; docs/notes/2026-11-rate.md."""
-
-RECIPES: dict[str, dict[str, Any]] = {
-    "major": {"spread_weight": 0.2, "major_weight": 0.5},
-    "major_seed6": {"spread_weight": 0.2, "major_weight": 0.5, "seed": 6},
-    "major_seed7": {"spread_weight": 0.2, "major_weight": 0.5, "seed": 7},
-    "major_order1": {"spread_weight": 0.2, "major_weight": 0.5, "second_order_weight": 1.0},
-    "major_order3": {"spread_weight": 0.2, "major_weight": 0.5, "second_order_weight": 3.0},
-    "less_spread": {"spread_weight": 0.1, "major_weight": 0.5},
-    "no_major": {"spread_weight": 0.1},
-    "no_major_order1": {"spread_weight": 0.1, "second_order_weight": 1.0},
-    "rate": {**RATE, "phase2_weight": 0.33},
-    "rate_plain": RATE,
-    "rate_slow": {**SLOW_RATE, "phase2_weight": 0.33},
-    "rate_tight": {**SLOW_RATE, "phase2_weight": 1.0},
-    "rate_long": {**SLOW_RATE, "phase2_weight": 0.6},
-    "rate_slow_plain": SLOW_RATE,
-    "turned_slow": {**RATE, "phase2_weight": 0.33},
-    "turned_tight": {**RATE, "phase2_weight": 1.0},
-    **{
-        f"rate_{name}_seed{seed}": {**SLOW_RATE, "phase2_weight": share, "seed": seed}
-        for seed in (6, 7)
-        for name, share in (("slow", 0.33), ("tight", 1.0))
-    },
-}
-"""Recipes by name: what each changes."""
-
 
 class SharedActivations(HeadActivations):
     """Activations of all places from one start; a run reads the rows of its own places.
 
-    They are computed when a run first asks for them. The changes of the patches are those of one
-    seed. Runs with other seeds draw other batches.
+    They are computed when a run first asks for them, and never copied: all patches of nine places
+    take 4 GB for each variant. The changes of the patches are those of one seed. Runs with other
+    seeds draw other batches.
     """
 
     def __init__(self, train_set: PatchSet, settings: TrainingSettings) -> None:
@@ -127,10 +83,7 @@ class SharedActivations(HeadActivations):
 
     def get(self, *arguments: Any) -> Any:
         """Return the rows of variant ``number``, the last argument."""
-        found = self._all[arguments[-1]]
-        rows = torch.from_numpy(self.rows)
-        taught = None if found.taught is None else found.taught[rows]
-        return replace(found, activations=found.activations[rows], taught=taught)
+        return replace(self._all[arguments[-1]], rows=torch.from_numpy(self.rows))
 
 
 class Heads:
@@ -146,15 +99,23 @@ class Heads:
         Folder of the weights, one folder for each group of places that is left out.
     kinds
         What is trained on, of :data:`KINDS`. The points held out do not depend on it.
+    unused
+        Places that no run trains on: their activations are not computed.
     """
 
     def __init__(
-        self, settings: TrainingSettings, rotate: bool, folder: Path, kinds: Sequence[str]
+        self,
+        settings: TrainingSettings,
+        rotate: bool,
+        folder: Path,
+        kinds: Sequence[str],
+        unused: Set[str] = frozenset(),
     ) -> None:
         self._settings = settings
         self._rotate = rotate
         self._folder = folder
-        chosen = [i for i, path in enumerate(settings.data) if _parts(path)[1] in kinds]
+        parts = [_parts(path) for path in settings.data]
+        chosen = [i for i, (p, kind) in enumerate(parts) if kind in kinds and p not in unused]
         train_set = load_sets(settings)[0]
         rows = np.flatnonzero(np.isin(train_set.places, chosen))
         self._all = _take(train_set, rows).sample(settings.head_patches)
@@ -243,6 +204,7 @@ def _parts(path: str) -> tuple[str, str]:
 @click.option("--mean", "means", multiple=True, help="NAME=RECIPE+RECIPE: the mean of weights.")
 @click.option("--against", multiple=True, help="As `hiernorm evaluate --against`.")
 @click.option("--epochs", default=4, show_default=True, help="Epochs over each variant.")
+@click.option("--views", default=2, show_default=True, help="Variants of every patch.")
 @click.option("--patches", default=70_000, show_default=True, help="Patches of all places.")
 @click.option("--layers", default=2, show_default=True, help="Last layers that are trained.")
 @click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS), default=KINDS)
@@ -262,6 +224,7 @@ def main(
     means: tuple[str, ...],
     against: tuple[str, ...],
     epochs: int,
+    views: int,
     patches: int,
     layers: int,
     kinds: tuple[str, ...],
@@ -281,6 +244,7 @@ def main(
     common = {
         **COMMON,
         "head_epochs": epochs,
+        "head_views": views,
         "head_patches": patches,
         "head_layers": layers,
     }
@@ -290,12 +254,21 @@ def main(
         begun = load_network(start)
         common |= {"norm": begun.norm, "major": begun.major, "alpha": begun.alpha}
     settings = TrainingSettings(data=find_scenes(scenes), init=(start,), teacher=teachers, **common)
-    parameters = {"epochs": epochs, "layers": layers, "recipes": RECIPES, "noise": noise, "kinds": kinds}
+    parameters = {
+        "epochs": epochs,
+        "views": views,
+        "patches": patches,
+        "layers": layers,
+        "recipes": RECIPES,
+        "noise": noise,
+        "kinds": kinds,
+    }
     recorder = Recorder("models.heads", settings.seed, parameters)
-    heads = Heads(settings, rotate, weights, kinds)
+    groups = [[place for place in group.split(",") if place] for group in left_out or ("",)]
+    unused = frozenset.intersection(*map(frozenset, groups))
+    heads = Heads(settings, rotate, weights, kinds, unused)
     quality: list[dict[str, Any]] = []
-    for group in left_out or ("",):
-        places = [place for place in group.split(",") if place]
+    for places in groups:
         made = heads.make(places, recipes)
         names = [*(["start"] if rotate else []), *recipes]
         for mean in means:

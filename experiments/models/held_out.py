@@ -15,13 +15,14 @@ from experiments.harness.command import (
     smoke_option,
 )
 from experiments.harness.records import Recorder
-from experiments.models.heads import COMMON, find_scenes, open_tracks
+from experiments.models.heads import find_scenes, open_tracks
 from experiments.models.options import (
     few_rounds_option,
     noise_option,
     places_option,
     threads_option,
 )
+from experiments.models.recipes import COMMON
 from hiernorm.array_types import Int64Array, UInt8Array
 from hiernorm.learn import TrainingSettings, load_describer, load_sets
 from hiernorm.learn.augmentation import disturb_frames

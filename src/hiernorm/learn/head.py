@@ -25,11 +25,17 @@ class _CachedActivations:
 
     Activations before the layers that are trained, float16 ``(n, channels, height, width)``, and
     the teacher's descriptors. They stay in the memory of the processor: they are too many for that
-    of another device.
+    of another device. ``rows`` are those of the run's patches, if it trains on a part of them.
     """
 
     activations: Tensor
     taught: Tensor | None
+    rows: Tensor | None = None
+
+    def take(self, patches: Tensor) -> tuple[Tensor, Tensor | None]:
+        """Return the activations and the teacher's descriptors of some patches of the run."""
+        chosen = patches if self.rows is None else self.rows[patches]
+        return self.activations[chosen], None if self.taught is None else self.taught[chosen]
 
 
 class HeadActivations:
@@ -111,15 +117,11 @@ def train_head(
         view = views[epoch % len(views)]
         rows = train_set.draw_rows(settings, epoch, step)
         pair = torch.from_numpy(np.concatenate(rows[: settings.patches_per_row]))
-        before = view.activations[pair].to(device)
-        features = head(before.float().to(memory_format=torch.channels_last)).flatten(1)
-        descriptors = network.normalization(features).chunk(settings.patches_per_row)
+        before, known = view.take(pair)
+        ready = before.to(device).float().to(memory_format=torch.channels_last)
+        descriptors = network.normalization(head(ready).flatten(1)).chunk(settings.patches_per_row)
         points = torch.from_numpy(train_set.points[rows[0]]).to(device)
-        taught = (
-            None
-            if view.taught is None
-            else view.taught[pair].to(device).chunk(settings.patches_per_row)
-        )
+        taught = None if known is None else known.to(device).chunk(settings.patches_per_row)
         loss, _ = objective.combine(descriptors, points, taught)
         optimizer.zero_grad()
         torch.autograd.backward(loss)
