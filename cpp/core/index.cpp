@@ -17,7 +17,7 @@ namespace hiernorm {
 namespace {
 
 constexpr std::size_t kSliceEntries = 4096;  // gathered at a time
-constexpr std::size_t kGroupQueries = 128;   // that share a pass, if not told otherwise
+constexpr std::size_t kGroupQueries = 512;   // that share a pass, if not told otherwise
 constexpr std::size_t kFlatQueries = 1024;   // of a flat scan, which packs rows for all of them
 constexpr std::size_t kCachedCodes = std::size_t{1} << 19;  // bytes of codes in a core's cache
 constexpr std::size_t kCachedQueries = 64;                  // that share a pass over those

@@ -17,6 +17,7 @@
 // SearchStats::skipped_bound.
 #include <algorithm>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "interrupt.hpp"
@@ -36,7 +37,7 @@ namespace {
 constexpr std::size_t kTilesLogged = 4;
 static_assert(kRangeEntries % (kTilesLogged * kTileEntries) == 0);
 
-constexpr std::size_t kQueriesKept = 128;  // with their buffers, for the next group
+constexpr std::size_t kQueriesKept = 512;  // with their buffers, for the next group
 
 // One query and the steps that it takes.
 class CascadeQuery {
@@ -208,39 +209,42 @@ class Cascade {
                             .first = first,
                             .entries = std::min(kTileEntries, last - first),
                             .position = static_cast<std::uint32_t>(c * kChunkEntries + first)};
-            for (std::size_t i = 0; i < queries.size();) {
-                const std::size_t first_out = used;
-                const std::size_t together = scan_tile(tile, queries.subspan(i), used);
-                for (std::size_t q = 0; q < together; ++q) {
-                    log(queries[i + q], tile, first_out + q * room_for(tile), counts_[q], used);
+            std::size_t waiting = 0;
+            for (CascadeQuery& query : queries) {
+                if (query.shares_tiles() == nullptr) {
+                    log_.grow_geometrically(used + room_for(tile));
+                    log(query, tile, used, query.seed_or_scan(tile, log_.data() + used), used);
+                } else {
+                    sharing_[waiting++] = &query;
+                    if (waiting == kSharedQueries) scan_shared(tile, waiting, used);
                 }
-                i += together;
             }
+            if (waiting != 0) scan_shared(tile, waiting, used);
         }
     }
 
     // Behind `used` in the log, room for the candidates of each query.
     static std::size_t room_for(const Tile& tile) { return tile.entries + kBlockEntries; }
 
-    // Scans a tile for the first of the queries, or for several at once; returns how many.
-    std::size_t scan_tile(const Tile& tile, std::span<CascadeQuery> queries, std::size_t used) {
-        PreparedQuery* sharing[kSharedQueries];
+    // Scans a tile for the queries that wait for it: they share the loads of its codes.
+    void scan_shared(const Tile& tile, std::size_t& waiting, std::size_t& used) {
+        PreparedQuery* prepared[kSharedQueries];
         Candidate* outs[kSharedQueries];
-        std::size_t together = 0;
-        for (; together < std::min(kSharedQueries, queries.size()); ++together) {
-            sharing[together] = queries[together].shares_tiles();
-            if (sharing[together] == nullptr) break;
-        }
-        const std::size_t count = std::max<std::size_t>(together, 1);
+        std::size_t counts[kSharedQueries];
+        const std::size_t first = used, count = std::exchange(waiting, 0);
         log_.grow_geometrically(used + count * room_for(tile));
-        if (together <= 1) {
-            counts_[0] = queries[0].seed_or_scan(tile, log_.data() + used);
-            return 1;
+        for (std::size_t i = 0; i < count; ++i) {
+            prepared[i] = sharing_[i]->shares_tiles();
+            outs[i] = log_.data() + first + i * room_for(tile);
         }
-        for (std::size_t i = 0; i < together; ++i)
-            outs[i] = log_.data() + used + i * room_for(tile);
-        scan_together({sharing, together}, tile, {outs, together}, counts_);
-        return together;
+        if (count == 1) {
+            counts[0] = sharing_[0]->seed_or_scan(tile, outs[0]);
+        } else {
+            scan_together({prepared, count}, tile, {outs, count}, counts);
+        }
+        for (std::size_t i = 0; i < count; ++i) {
+            log(*sharing_[i], tile, first + i * room_for(tile), counts[i], used);
+        }
     }
 
     // Logs the candidates of a query, which lie from `from` on, behind what is used.
@@ -256,7 +260,7 @@ class Cascade {
     std::vector<CascadeQuery> queries_;
     Buffer<Candidate> log_;
     std::vector<Logged> logged_;
-    std::size_t counts_[kSharedQueries];  // candidates of the queries that scanned a tile last
+    CascadeQuery* sharing_[kSharedQueries];  // that wait for a scan of the tile together
 };
 
 }  // namespace
