@@ -20,6 +20,7 @@ from experiments.harness.command import (
     smoke_option,
 )
 from experiments.harness.records import Recorder
+from experiments.models.measured import KINDS, find_scenes, open_tracks, split_name
 from experiments.models.options import (
     few_rounds_option,
     noise_option,
@@ -28,32 +29,15 @@ from experiments.models.options import (
 )
 from experiments.models.recipes import COMMON, RECIPES
 from hiernorm.array_types import Int64Array
-from hiernorm.learn import PhotoTour, TrainingSettings, load_describer, load_sets
-from hiernorm.learn.augmentation import disturb_frames
+from hiernorm.learn import TrainingSettings, load_describer, load_sets
 from hiernorm.learn.batches import PatchSet
 from hiernorm.learn.checkpoint import load_network, mean_weights, save_weights, set_weights
-from hiernorm.learn.development import DevelopmentScene
 from hiernorm.learn.evaluate import evaluate_scenes
 from hiernorm.learn.head import HeadActivations, train_head
 from hiernorm.learn.network import PatchNetwork, make_network
 from hiernorm.learn.objective import Objective
 from hiernorm.learn.rotate import rotate_network
 from hiernorm.learn.run import ROTATION_PATCHES
-
-PLACES = (
-    "castle",
-    "brighton",
-    "lund",
-    "conch",
-    "banana",
-    "lewis",
-    "garfield",
-    "seneca",
-    "orchard",
-)
-
-KINDS = ("tracks", "views")
-"""Scenes of a place: points that several photos show, and photos seen through homographies."""
 
 
 class SharedActivations(HeadActivations):
@@ -114,7 +98,7 @@ class Heads:
         self._settings = settings
         self._rotate = rotate
         self._folder = folder
-        parts = [_parts(path) for path in settings.data]
+        parts = [split_name(path) for path in settings.data]
         chosen = [i for i, (p, kind) in enumerate(parts) if kind in kinds and p not in unused]
         train_set = load_sets(settings)[0]
         rows = np.flatnonzero(np.isin(train_set.places, chosen))
@@ -124,7 +108,7 @@ class Heads:
     def make(self, left_out: Sequence[str], recipes: Sequence[str]) -> Path:
         """Train by every recipe without some places; return the folder of the weights."""
         folder = self._folder / ("without-" + "-".join(left_out) if left_out else "all")
-        scenes = [i for i, path in enumerate(self._settings.data) if _parts(path)[0] in left_out]
+        scenes = [i for i, path in enumerate(self._settings.data) if split_name(path)[0] in left_out]
         rows = np.flatnonzero(~np.isin(self._all.places, scenes))
         train_set = _take(self._all, rows)
         self._activations.rows = rows
@@ -167,31 +151,10 @@ def _load_start(settings: TrainingSettings) -> PatchNetwork:
     return network.eval()
 
 
-def find_scenes(folder: Path) -> tuple[str, ...]:
-    """Return the paths of the scenes of all places that the folder has, tracks first."""
-    files = [folder / f"{p}-{kind}.zip" for kind in KINDS for p in PLACES]
-    return tuple(str(file) for file in files if file.exists())
-
-
-def open_tracks(folder: Path, places: Sequence[str], noise: bool) -> list[DevelopmentScene]:
-    """Return the tracks of places, each patch with the noise of a detector if that is asked for."""
-    opened = [DevelopmentScene(PhotoTour.open(folder / f"{p}-tracks.zip")) for p in places]
-    if noise:
-        for scene in opened:
-            scene.patches = disturb_frames(scene.patches, np.random.default_rng(0))
-    return opened
-
-
 def _take(patches: PatchSet, rows: Int64Array) -> PatchSet:
     """Return some patches, with all patches of their points."""
     tensors = patches.tensors()[:, 0].numpy()
     return PatchSet(tensors[rows], patches.points[rows], patches.places[rows])
-
-
-def _parts(path: str) -> tuple[str, str]:
-    """The place and the kind of a scene's file: `lund` and `tracks` of `lund-tracks.zip`."""
-    place, _, kind = Path(path).stem.partition("-")
-    return place, kind
 
 
 @click.command("models.heads", cls=Experiment)

@@ -15,9 +15,8 @@ from experiments.harness.records import read_record
 from experiments.models.__main__ import main
 from experiments.models.development import main as measure_development
 from experiments.models.heads import main as train_heads
-from experiments.models.heads import open_tracks
 from experiments.models.held_out import main as measure_held_out
-from experiments.models.held_out import many_pairs
+from experiments.models.measured import many_pairs, open_tracks
 from experiments.models.ratio import compare_models
 from experiments.models.scenes import main as count_scenes
 from hiernorm.learn import PhotoTour, load_network, load_weights
