@@ -54,12 +54,12 @@ class Scene:
         if path.exists():
             return path
         path.parent.mkdir(parents=True, exist_ok=True)
-        if kind != "sift":
+        if self.features < self.most:  # a descriptor does not depend on the other keypoints
+            copy_largest(replace(self, features=self.most).source(method), path, self.features)
+        elif kind != "sift":
             describe_again(self.photos, self.source("sift"), path, kind)
-        elif self.features == self.most:
-            extract_sift(self.photos, self.names(), path, self.features, self.side)
         else:
-            copy_largest(replace(self, features=self.most).source("sift"), path, self.features)
+            extract_sift(self.photos, self.names(), path, self.features, self.side)
         return path
 
     def names(self) -> list[str]:
