@@ -134,6 +134,10 @@ def render_gain(file: Path) -> Rows:
     return Rows([*head, "shares left to Phase 2, without a match"], rows)
 
 
+@table("points-plain-some", "models/results/all-points/plain-some/heads.json")
+@table("points-plain-all", "models/results/all-points/plain-all/heads.json")
+@table("points-hn16-some", "models/results/all-points/hn16-some/heads.json")
+@table("points-hn16-all", "models/results/all-points/hn16-all/heads.json")
 @table("turned-unseen-1", "models/results/turned/group1/heads.json")
 @table("turned-unseen-2", "models/results/turned/group2/heads.json")
 def render_unseen(file: Path) -> Rows:
@@ -182,6 +186,7 @@ def render_held_out(file: Path) -> Rows:
 @table("longer-ratio", "models/results/longer/ratio.json")
 @table("rate-ratio", "models/results/rate/ratio.json")
 @table("turned-ratio", "models/results/turned/ratio.json")
+@table("points-ratio", "models/results/all-points/ratio.json")
 def render_ratio(file: Path) -> Rows:
     """The ratio of two models' FPR@95, with its interval."""
     rows = [

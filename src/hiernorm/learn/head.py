@@ -141,7 +141,7 @@ def _compute_activations(
 ) -> _CachedActivations:
     """Compute activations of all patches, under one of the eight symmetries of a square."""
     body = network.split(settings.head_layers)[0]
-    activations, taught = [], []
+    activations, taught = _Parts(len(train_set)), _Parts(len(train_set))
     rng = np.random.default_rng([settings.seed, 2**31, number])
     for chunk in torch.split(train_set.tensors()[:, 0], CHUNK):
         changed = augment_all(chunk.numpy(), settings, number, rng)
@@ -150,4 +150,27 @@ def _compute_activations(
         activations.append(body(prepared).half().cpu())
         if objective.teachers:
             taught.append(objective.teach(ready).cpu())
-    return _CachedActivations(torch.cat(activations), torch.cat(taught) if taught else None)
+    assert activations.joined is not None
+    return _CachedActivations(activations.joined, taught.joined)
+
+
+class _Parts:
+    """Rows that come in parts, written into one tensor: to join them later would need them twice.
+
+    Parameters
+    ----------
+    count
+        Of the rows of all parts.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._filled = 0
+        self.joined: Tensor | None = None
+
+    def append(self, part: Tensor) -> None:
+        """Add the next rows."""
+        if self.joined is None:
+            self.joined = part.new_empty((self._count, *part.shape[1:]))
+        self.joined[self._filled : self._filled + len(part)] = part
+        self._filled += len(part)
