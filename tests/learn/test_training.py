@@ -19,6 +19,7 @@ from click.testing import CliRunner
 
 from hiernorm._files import write_atomically
 from hiernorm.cli.app import app
+from hiernorm.cli.exit_codes import INTERRUPTED
 from hiernorm.learn import (
     PatchSet,
     TrainingRun,
@@ -165,6 +166,29 @@ def test_a_killed_run_resumes_from_its_last_epoch(scene: Path, tmp_path: Path) -
     assert json.loads(result.stdout.splitlines()[-1]) == told
     for name, value in whole.network.state_dict().items():
         assert torch.equal(state.network.state_dict()[name], value), name
+
+
+def test_a_run_stopped_while_its_last_layers_are_trained_begins_them_again(
+    scene: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = ["train", "--threads", "1"]
+    new = ["--data", str(scene), "--batch", "16", "--validation", "1/4"]
+    new += ["--head-epochs", "1", "--epochs", "1"]
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("hiernorm.learn.run.train_head", interrupt)
+        stopped = CliRunner().invoke(app, [*command, *new, "--out", str(tmp_path / "stopped")])
+    assert stopped.exit_code == INTERRUPTED
+    assert "--resume" in stopped.stderr
+    assert not (tmp_path / "stopped" / STATE).exists()
+    for options in (["--resume", "--out", "stopped"], [*new, "--out", "whole"]):
+        options[-1] = str(tmp_path / options[-1])
+        result = CliRunner().invoke(app, [*command, *options])
+        assert result.exit_code == 0, result.output
+    assert_same_weights(tmp_path / "stopped" / MODEL, tmp_path / "whole" / MODEL)
 
 
 def test_the_seed_decides_everything(scene: Path, tmp_path: Path) -> None:

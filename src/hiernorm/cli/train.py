@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 from rich.progress import MofNCompleteColumn, TaskID
@@ -235,30 +235,32 @@ def train(
     given = {name: value for name, value in options.items() if value not in (None, ())}
     if augment is not None:
         given["augment"] = tuple(name for name in augment.split(",") if name)
-    state = out / modules["run"].STATE
+    runs = modules["run"]
+    state = out / runs.STATE
     if resume:
         if data or given:
             raise click.UsageError("--resume continues with the run's own settings: give no others")
-        run = modules["run"].TrainingRun.load(out, device=device)
-        sets = modules["batches"].load_sets(run.settings)
+        settings = runs.begun_settings(out)
     else:
         if not data:
             raise click.UsageError("name a scene with --data, or continue a run with --resume")
         if state.exists():
             raise click.UsageError(f"{state} exists: --resume that run, or choose another --out")
         settings = modules["settings"].TrainingSettings(data=data, **given)
+    if settings is None:
+        run = runs.TrainingRun.load(out, device=device)
+        sets = modules["batches"].load_sets(run.settings)
+    else:
         sets = modules["batches"].load_sets(settings)
-        with progress_bar("last layers", "steps") as report:
-            run = modules["run"].TrainingRun.start(settings, sets[0], report, device=device)
-    out.mkdir(parents=True, exist_ok=True)
+        runs.note_begun(out, settings)
+        run = _start(runs, settings, sets[0], out, device)
     modules["memory"].keep_freed_memory()
     with _TrainingProgress() as progress:
         finished = modules["train"].train_network(run, sets, out, progress)
     if run.history:
         modules["pictures"].draw_curves(run.history, out / CURVES)
     if not finished:
-        click.echo(f"interrupted; `hiernorm train --resume --out {out}` continues", err=True)
-        raise click.exceptions.Exit(INTERRUPTED)
+        _stop(out, "continues")
     model = out / modules["train"].MODEL
     if export:
         modules["export"].export_network(modules["checkpoint"].load_network(model), out / "export")
@@ -269,7 +271,7 @@ def train(
         content = (out / "export.onnx").read_bytes()
         quantized = modules["quantization"].quantize_onnx(content, patches)
         write_atomically(out / "export-int8.onnx", quantized)
-    best = min(run.history, key=modules["run"].merit)
+    best = min(run.history, key=runs.merit)
     if as_json:
         click.echo(json.dumps({"model": str(model), "epochs": run.epoch, "best": best}))
         return
@@ -277,6 +279,22 @@ def train(
         f"{model}: validation loss {best['validation_loss']:.4f} after epoch {best['epoch']} "
         f"of {run.epoch}"
     )
+
+
+def _start(runs: Any, settings: Any, train_set: Any, out: Path, device: str) -> TrainingRun:
+    """Start a run, which trains the last layers if that is asked for."""
+    try:
+        with progress_bar("last layers", "steps") as report:
+            run: TrainingRun = runs.TrainingRun.start(settings, train_set, report, device=device)
+    except KeyboardInterrupt:
+        _stop(out, "trains the last layers from their start")
+    return run
+
+
+def _stop(out: Path, what: str) -> NoReturn:
+    """Say what a run that was interrupted does when it is resumed."""
+    click.echo(f"interrupted; `hiernorm train --resume --out {out}` {what}", err=True)
+    raise click.exceptions.Exit(INTERRUPTED)
 
 
 class _TrainingProgress:

@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from hiernorm._deprecation import renamed_names
+from hiernorm._files import write_atomically
 from hiernorm.learn.batches import PatchSet
 from hiernorm.learn.checkpoint import load_state, mean_weights, save_state, set_weights
 from hiernorm.learn.devices import device_of, find_device
@@ -21,6 +22,7 @@ from hiernorm.learn.settings import TrainingSettings
 from hiernorm.progress import ProgressCallback
 
 STATE = "state.pth"
+BEGUN = "settings.json"
 ROTATION_PATCHES = 30_000
 """Patches whose features give the directions of a rotation; a minute of one core."""
 
@@ -147,6 +149,19 @@ class TrainingRun:
         means = {name: self.sums[name] / steps for name in ("loss", "positive", "negative")}
         patches = steps * self.settings.batch * self.settings.patches_per_row
         return means | {"patches_per_second": patches / self.sums["seconds"]}
+
+
+def note_begun(out: Path, settings: TrainingSettings) -> None:
+    """Write the settings of a run, which has no state while its last layers are trained."""
+    write_atomically(out / BEGUN, settings.to_json().encode())
+
+
+def begun_settings(out: Path) -> TrainingSettings | None:
+    """Settings of a run that was stopped before its first state, or None."""
+    file = out / BEGUN
+    if (out / STATE).exists() or not file.is_file():
+        return None
+    return TrainingSettings.from_json(file.read_text(encoding="utf-8"))
 
 
 def merit(record: dict[str, Any]) -> float:
