@@ -57,6 +57,8 @@ PHOTOS = {
     "reconstruct folder -o new": (1, "no photo in folder"),
     "reconstruct one -o new": (1, "a reconstruction needs two photos or more"),
     "data make --photos folder --out new": (1, "no photo in folder"),
+    "data make --photos folder --tracks --strong --out new": (2, "--strong is not for --tracks"),
+    "data make --ratio 0.9 --out new": (2, "--ratio is for --tracks"),
     "demo --photos folder --out new": (1, "no photo in folder"),
     "evaluate --data folder": (1, "folder has no info.txt"),
     "evaluate --data x.npy": (2, "x.npy is no scene of patches"),

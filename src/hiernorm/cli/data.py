@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 from rich.progress import DownloadColumn, TextColumn
 
 from hiernorm.cli.help import examples, option
@@ -27,6 +28,10 @@ DEFAULT = SceneSettings()
 TRACKS = TrackSettings()
 R = TypeVar("R")
 COUNT = click.IntRange(min=1)
+OF_VIEWS = ("points", "views", "strong")
+OF_TRACKS = ("keypoints", "descriptor", "partners", "ratio", "geometry")
+"""Options of `data make` without --tracks, and with it."""
+
 JSON = option("--json", "as_json", is_flag=True, help="Print one JSON object per scene.")
 
 
@@ -72,9 +77,17 @@ def data() -> None:
     required=True,
     help="Folder to make, or a zip if the name ends in .zip.",
 )
-@option("--points", default=DEFAULT.points, type=COUNT, help="Maximum points per photo.")
 @option(
-    "--views", default=DEFAULT.views, type=click.IntRange(min=2), help="Maximum views per point."
+    "--points",
+    default=DEFAULT.points,
+    type=COUNT,
+    help="Maximum points per photo. Not with --tracks.",
+)
+@option(
+    "--views",
+    default=DEFAULT.views,
+    type=click.IntRange(min=2),
+    help="Maximum views per point. Not with --tracks.",
 )
 @option(
     "--strong",
@@ -134,6 +147,7 @@ def make(
     """
     if tracks and folder is None:
         raise click.UsageError("--tracks needs --photos, a folder of photos of one place")
+    _refuse_unused(OF_VIEWS if tracks else OF_TRACKS, tracks)
     photos = embedded_photos() if folder is None else list_photos(folder)
     if tracks:
         wanted = TrackSettings(
@@ -155,6 +169,14 @@ def make(
         click.echo(json.dumps({"path": str(out), **counts}))
         return
     click.echo(f"{out}: {made.patches:,} patches of {made.points:,} points, {made.photos} photos")
+
+
+def _refuse_unused(names: Sequence[str], tracks: bool) -> None:
+    """Refuse options that were given and would be ignored."""
+    context = click.get_current_context()
+    for name in names:
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"--{name} is {'not for' if tracks else 'for'} --tracks")
 
 
 def _make_views(photos: list[Path], out: Path, settings: SceneSettings) -> SceneSummary:

@@ -6,6 +6,7 @@ import io
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 import torch
@@ -129,7 +130,10 @@ def load_network(source: str | Path) -> PatchNetwork:
     read = _read_onnx if _is_onnx(source) else _read_safetensors
     weights, metadata = read(source)
     if metadata.get("norm") not in NORMS:
-        raise ValueError(f"{source} does not say its normalisation; use load_weights")
+        raise ValueError(
+            f"{source} does not say its normalisation: it is not a network of hiernorm; give "
+            "weights of others as label=FILE, or read them by load_weights"
+        )
     network = make_network(
         metadata.get("architecture", DEFAULT),
         int(metadata.get("major", 16)),
@@ -145,7 +149,8 @@ def set_weights(network: PatchNetwork, weights: dict[str, Tensor], source: str |
     try:
         network.load_state_dict(network.complete_weights(weights))
     except RuntimeError as error:
-        raise ValueError(f"{source} has no weights of {network.title}: {error}") from error
+        reason = shorten(" ".join(str(error).split()), 300, placeholder=" ...")
+        raise ValueError(f"{source} has no weights of {network.title}: {reason}") from error
 
 
 def _is_onnx(source: str | Path) -> bool:
