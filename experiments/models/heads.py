@@ -108,7 +108,8 @@ class Heads:
     def make(self, left_out: Sequence[str], recipes: Sequence[str]) -> Path:
         """Train by every recipe without some places; return the folder of the weights."""
         folder = self._folder / ("without-" + "-".join(left_out) if left_out else "all")
-        scenes = [i for i, path in enumerate(self._settings.data) if split_name(path)[0] in left_out]
+        places = [split_name(path)[0] for path in self._settings.data]
+        scenes = [i for i, place in enumerate(places) if place in left_out]
         rows = np.flatnonzero(~np.isin(self._all.places, scenes))
         train_set = _take(self._all, rows)
         self._activations.rows = rows

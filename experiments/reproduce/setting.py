@@ -97,11 +97,12 @@ def setting(findings: Findings) -> Section:
     caches = ", ".join(f"{level} {size}" for level, size in machine.get("caches", {}).items())
     ours = f"{machine.get('cpu')}, {caches}, {machine.get('isa')}, {machine.get('system')}"
     theirs = paper["machine"]
+    trained = [findings.train, *findings.settings.get("more_train", [])]
     rows = [
         [
             "scenes",
             f"{training['train_scene']} to {', '.join(training['test_scenes'])} (UBC)",
-            f"{findings.train} to {', '.join(findings.tests)}",
+            f"{', '.join(trained)} to {', '.join(findings.tests)}",
         ],
         [
             "baseline",
@@ -128,7 +129,7 @@ def _baseline(findings: Findings) -> str:
     name = findings.settings["baseline"]
     if name == "hardnet":
         return "HardNet, the weights that ship with hiernorm (see its model card)"
-    return f"HardNet, {name}"
+    return f"the weights {name}"
 
 
 def _pool(findings: Findings) -> str:
