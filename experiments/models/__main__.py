@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -25,7 +26,10 @@ from experiments.models.profile import share_of_layers
 from hiernorm.array_types import UInt8Array
 from hiernorm.learn import PhotoTour, load_describer
 from hiernorm.learn.evaluate import evaluate_scenes
+from hiernorm.learn.export import export_network
+from hiernorm.learn.network import PatchNetwork
 from hiernorm.learn.pictures import draw_rocs
+from hiernorm.learn.plain import load_plain
 from hiernorm.models import load_model
 
 MODELS = ("hardnet", "hn16", "hn16-int8", "hn8")
@@ -53,6 +57,17 @@ def measure_speed(names: Sequence[str], patches: UInt8Array, rounds: int) -> lis
         }
         for key, taken in seconds.items()
     ]
+
+
+def export_others(against: Sequence[str], folder: Path) -> list[str]:
+    """Write networks of others as ONNX, those that have our layers: all run in the same way then."""
+    files = []
+    for label, _, weights in (name.partition("=") for name in against):
+        network = load_plain(weights) if weights else None
+        if isinstance(network, PatchNetwork):
+            export_network(network, folder / label)
+            files.append(str(folder / f"{label}.onnx"))
+    return files
 
 
 @click.command("models", cls=Experiment)
@@ -87,9 +102,12 @@ def main(
         opened, describers, rounds, seed, say=lambda doing: click.echo(doing, err=True)
     )
     patches = np.concatenate([scene.patches for scene in opened])[: 64 if smoke else PATCHES]
+    with tempfile.TemporaryDirectory() as temporary:
+        timed = [*models, *export_others(against, Path(temporary))]
+        speed = measure_speed(timed, patches, 1 if smoke else ROUNDS)
     result = {
         "quality": [asdict(found) for found in results],
-        "speed": measure_speed(models, patches, 1 if smoke else ROUNDS),
+        "speed": speed,
         "layers": {name: share_of_layers(name, patches) for name in models},
     }
     recorder.write(folder / "models.json", result)

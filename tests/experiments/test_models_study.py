@@ -20,17 +20,22 @@ from experiments.models.measured import many_pairs, open_tracks
 from experiments.models.ratio import compare_models
 from experiments.models.scenes import main as count_scenes
 from hiernorm.learn import PhotoTour, load_network, load_weights
+from hiernorm.learn.checkpoint import save_weights
+from hiernorm.learn.network import make_network
 from patch_scenes import write_scene
 
 
 def test_models_are_evaluated_timed_and_profiled(tmp_path: Path) -> None:
     scene = str(write_scene(tmp_path / "tiny"))
+    save_weights(tmp_path / "slim.safetensors", make_network("tfeat", 16, 1 / 8, "l2"))
     command = ["--scene", scene, "--model", "hn8", "--against", "sift", "--smoke"]
+    command += ["--against", f"slim={tmp_path / 'slim.safetensors'}"]
     result = CliRunner().invoke(main, [*command, "--out", str(tmp_path / "out")])
     assert result.exit_code == 0, result.output
     found = read_record(tmp_path / "out" / "models.json").result
-    assert [row["model"] for row in found["quality"]] == ["sift-48", "hn8"]
-    assert [row["threads"] for row in found["speed"]] == [1, 2]
+    assert [row["model"] for row in found["quality"]] == ["sift-48", "slim", "hn8"]
+    timed = [("hn8", 1), ("hn8", 2), ("slim", 1), ("slim", 2)]
+    assert [(row["model"], row["threads"]) for row in found["speed"]] == timed
     shares = found["layers"]["hn8"]
     assert sum(name.startswith("convolution") for name in shares) == 7
     assert sum(shares.values()) == pytest.approx(1)

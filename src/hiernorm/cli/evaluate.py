@@ -23,7 +23,7 @@ from hiernorm.learn.phototour import PhotoTour
 from hiernorm.learn.sift import WINDOW
 
 PIPED_WIDTH = 130
-OUR_MODELS = ("hardnet", "hn16", "hn8")
+OUR_MODELS = ("hardnet", "hn16", "hn16-int8", "hn8")
 DEFAULT_MODELS = ("sift", "rootsift", *OUR_MODELS)
 
 
@@ -45,7 +45,7 @@ DEFAULT_MODELS = ("sift", "rootsift", *OUR_MODELS)
     "models",
     multiple=True,
     metavar="MODEL",
-    show_default="sift, rootsift, hardnet, hn16, hn8",
+    show_default="sift, rootsift, hardnet, hn16, hn16-int8, hn8",
     help="Evaluate sift, rootsift, a model of the package, or an .onnx or .safetensors file. "
     "May be repeated.",
 )

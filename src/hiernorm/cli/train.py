@@ -208,9 +208,9 @@ def train(
 ) -> None:
     """Train a descriptor network with Hierarchical Normalization.
 
-    The defaults train HardNet as the paper does. The command writes into --out: state.pth (after
-    every epoch and on Ctrl-C), model.safetensors (the best network on points held out), log.jsonl
-    and curves.png. With --device cpu the same options give the same bits. A run may continue on
+    The defaults train HardNet as the paper does. The command writes into --out: settings.json,
+    state.pth (after every epoch and on Ctrl-C), model.safetensors (the best network on points held
+    out), log.jsonl and curves.png. With --device cpu the same options give the same bits. A run may continue on
     another device.
     """
     torch = import_extra("torch", extra="train")
