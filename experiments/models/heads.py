@@ -162,6 +162,8 @@ def _take(patches: PatchSet, rows: Int64Array) -> PatchSet:
 @places_option
 @click.option("--start", required=True, help="Weights of the network to start from.")
 @click.option("--rotate", is_flag=True, help="The start is plain: turn it by LDA.")
+@click.option("--major", default=16, show_default=True, help="With --rotate: K.")
+@click.option("--alpha", default=1 / 8, show_default=True, help="With --rotate.")
 @click.option("--teacher", "teachers", multiple=True, help="Plain networks.")
 @click.option("--left-out", multiple=True, help="Places, by commas; each is a group of runs.")
 @click.option("--recipe", "recipes", multiple=True, type=click.Choice(list(RECIPES)))
@@ -182,6 +184,8 @@ def main(
     scenes: Path,
     start: str,
     rotate: bool,
+    major: int,
+    alpha: float,
     teachers: tuple[str, ...],
     left_out: tuple[str, ...],
     recipes: tuple[str, ...],
@@ -214,7 +218,9 @@ def main(
     }
     if smoke:
         common |= {"head_epochs": 1, "head_views": 1, "batch": 8}
-    if not rotate:
+    if rotate:
+        common |= {"major": major, "alpha": alpha}
+    else:
         begun = load_network(start)
         common |= {"norm": begun.norm, "major": begun.major, "alpha": begun.alpha}
     settings = TrainingSettings(data=find_scenes(scenes), init=(start,), teacher=teachers, **common)
