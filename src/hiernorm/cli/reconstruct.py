@@ -26,7 +26,8 @@ from hiernorm.cli.requirements import needs
     "--out",
     required=True,
     type=NEW_FOLDER,
-    help="Folder of the result: database.db, sparse/0, model.png, model.html.",
+    help="Folder of the result: database.db, sparse/0 and on (the largest model first), model.png, "
+    "model.html.",
 )
 @MODEL
 @option(

@@ -15,7 +15,6 @@ from hiernorm._files import write_atomically
 from hiernorm._regular_files import read_regular
 from hiernorm.adapters.colmap import (
     ColmapDatabase,
-    map_database,
     match_database,
     retrieve_pairs,
     verify_pairs,
@@ -26,11 +25,10 @@ from hiernorm.adapters.colmap.soundness import require_colmap_file
 from hiernorm.array_types import Float32Array, UInt8Array
 from hiernorm.models import load_model
 from hiernorm.progress import BuildProgressCallback
-from hiernorm.vision.drawing import write_picture
 from hiernorm.vision.features import FeatureSettings, describe_grey
 from hiernorm.vision.frames import Frames
 from hiernorm.vision.photos import decode, is_utf8, list_photos
-from hiernorm.vision.sparse_model import SparseModel, draw_model, write_model_page
+from hiernorm.vision.reconstruct_models import map_into
 
 EXHAUSTIVE = 60
 """Up to this many photos all pairs are matched, unless it is said how many."""
@@ -46,10 +44,10 @@ class Reconstruction:
     Attributes
     ----------
     folder
-        ``settings.json`` of the features, ``database.db``, COLMAP's models ``sparse/0`` and on;
-        ``model.png`` and ``model.html`` show the largest one.
+        ``settings.json`` of the features, ``database.db``, COLMAP's models ``sparse/0`` and on, the
+        largest first; ``model.png`` and ``model.html`` show ``sparse/0``.
     photos, registered
-        Number of photos, and of those that the largest model has a camera of.
+        Number of photos, and of those that ``sparse/0`` has a camera of.
     points
         Number of its 3-D points.
     track_length, reprojection_error
@@ -143,18 +141,13 @@ def reconstruct_photos(
         ),
     )
     timed("verify", lambda: verify_pairs(database, pairs))
-    models = timed(
-        "map", lambda: map_database(database, photos, folder / "sparse", threads=threads)
-    )
+    models = timed("map", lambda: map_into(folder, database, Path(photos), threads))
     if not models:
         raise ValueError(
             f"no model of {photos}: its photos share too little. Take more of them, from places "
             "near each other, or allow more keypoints"
         )
     best = models[0]
-    shape = SparseModel.from_pycolmap(best)
-    write_picture(folder / "model.png", draw_model(shape))
-    write_model_page(folder / "model.html", shape, Path(photos).resolve().name)
     return Reconstruction(
         folder,
         len(names),
