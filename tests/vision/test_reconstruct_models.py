@@ -17,6 +17,7 @@ pytest.importorskip("onnxruntime", reason="needs ONNX Runtime")
 from click.testing import CliRunner  # noqa: E402
 
 from hiernorm.cli.app import app  # noqa: E402
+from hiernorm.vision import reconstruct_models  # noqa: E402
 from hiernorm.vision.drawing import read_colour  # noqa: E402
 from hiernorm.vision.room import write_room_photos  # noqa: E402
 from hiernorm.vision.sparse_model import SparseModel, draw_model  # noqa: E402
@@ -61,6 +62,10 @@ def run(photos, out):
     return CliRunner().invoke(app, [str(word) for word in words])
 
 
+def contents(folder):
+    return {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+
+
 def test_all_that_is_said_and_shown_is_of_the_largest_model(
     two_rooms, tmp_path, small_models_first
 ):
@@ -93,8 +98,49 @@ def test_models_of_an_earlier_run_are_gone(two_rooms, tmp_path, small_models_fir
 
 def test_a_run_without_a_model_leaves_the_earlier_one(two_rooms, tmp_path, monkeypatch):
     assert run(two_rooms, tmp_path).exit_code == 0
-    before = {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()}
+    before = contents(tmp_path)
     monkeypatch.setattr(pycolmap, "incremental_mapping", lambda *_, **__: {})
     assert run(two_rooms, tmp_path).exit_code == 1
     for file, content in before.items():
         assert file.suffix == ".db" or file.read_bytes() == content
+
+
+@pytest.mark.parametrize("failing", ["write_picture", "write_model_page"])
+def test_no_picture_of_an_earlier_model_stays(two_rooms, tmp_path, monkeypatch, failing):
+    """Where the pictures cannot be written, there are none rather than those of other models."""
+    assert run(two_rooms, tmp_path).exit_code == 0
+    before = {(tmp_path / name).read_bytes() for name in ("model.png", "model.html")}
+
+    def full(*_):
+        raise OSError(28, "no space left")
+
+    monkeypatch.setattr(reconstruct_models, failing, full)
+    assert run(two_rooms, tmp_path).exit_code == 1
+    assert not (tmp_path / "model.html").exists()
+    assert (tmp_path / "model.png").exists() == (failing == "write_model_page")
+    monkeypatch.undo()
+    assert run(two_rooms, tmp_path).exit_code == 0
+    assert {(tmp_path / name).read_bytes() for name in ("model.png", "model.html")} == before
+
+
+def test_a_full_disk_leaves_the_earlier_models(two_rooms, tmp_path, monkeypatch):
+    assert run(two_rooms, tmp_path).exit_code == 0
+    before = contents(tmp_path / "sparse")
+    mapping, usage = reconstruct_models.map_database, shutil.disk_usage(tmp_path)
+
+    def fill(*words, **options):
+        models = mapping(*words, **options)
+        monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=1000))
+        return models
+
+    monkeypatch.setattr(reconstruct_models, "map_database", fill)
+    done = run(two_rooms, tmp_path)
+    assert done.exit_code == 1
+    assert "no space left for" in done.output
+    assert contents(tmp_path / "sparse") == before
+    assert sorted(os.listdir(tmp_path)) == sorted(
+        (
+            *("database.db", "model.html", "model.png", "photos.json", "reconstruct.lock"),
+            *("settings.json", "sparse"),
+        )
+    )

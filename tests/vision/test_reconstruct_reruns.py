@@ -193,6 +193,8 @@ def test_files_that_this_command_has_not_made_are_not_replaced(first, tmp_path, 
     assert done.exit_code == 1
     assert "this command has not made it: choose another folder" in done.output
     assert file.read_text() == "mine"
+    file.unlink()  # an empty folder stands in nobody's way
+    assert run(first / "photos", tmp_path).exit_code == 0
 
 
 def test_two_processes_do_not_write_to_one_folder(room):

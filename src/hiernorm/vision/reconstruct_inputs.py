@@ -30,11 +30,14 @@ def require_own_folder(out: Path) -> None:
     if (out / SETTINGS).exists():
         return
     for name in RESULTS:
-        if not (out / name).exists():
+        place = out / name
+        if not place.exists() or (
+            place.is_dir() and all(file.is_dir() for file in place.rglob("*"))
+        ):
             continue
         other = ", or match its features with `hiernorm colmap match`" if name == DATABASE else ""
         raise ValueError(
-            f"{out / name} is there without {SETTINGS}, so this command has not made it: choose "
+            f"{place} is there without {SETTINGS}, so this command has not made it: choose "
             f"another folder{other}"
         )
 

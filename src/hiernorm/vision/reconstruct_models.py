@@ -8,6 +8,7 @@ from typing import Any
 
 from hiernorm._files import remove_file, replacing_folder
 from hiernorm.adapters.colmap import map_database
+from hiernorm.adapters.disk_space import require_space
 from hiernorm.vision.drawing import write_picture
 from hiernorm.vision.sparse_model import SparseModel, draw_model, write_model_page
 
@@ -44,10 +45,12 @@ def map_into(folder: Path, database: Path, photos: Path, threads: int | None) ->
     shutil.rmtree(mapped, ignore_errors=True)  # of a process that was killed
     try:
         models = map_database(database, photos, mapped, threads=threads)
+        size = sum(file.stat().st_size for file in mapped.rglob("*") if file.is_file())
     finally:
         shutil.rmtree(mapped, ignore_errors=True)
     if not models:
         return []
+    require_space(folder / SPARSE, size, "COLMAP")  # it would write a part and say nothing
     shape = SparseModel.from_pycolmap(models[0])
     picture = draw_model(shape)
     with replacing_folder(folder / SPARSE) as fresh:
