@@ -164,6 +164,58 @@ def new_folder(path: Path) -> Iterator[Path]:
     sync_folder(path.parent)
 
 
+@contextmanager
+def replacing_folder(path: Path) -> Iterator[Path]:
+    """Yield a folder to fill; it takes the place of ``path`` when the block ends without an error.
+
+    For one writer at a time. Nothing of the former folder is left in the new one. A system cannot
+    replace a folder in one step: for a moment there is none. A process that dies leaves the former
+    folder, the new one, or none; the next call puts the former one back.
+    """
+    fresh, former = _fixed_name(path), path.with_name(path.name + ".old")
+    if os.path.lexists(former) and not os.path.lexists(path):
+        os.rename(former, path)
+    for left in (fresh, former):
+        _remove_tree(left)
+    fresh.mkdir(parents=True)
+    try:
+        yield fresh
+        _sync_tree(fresh)
+        if os.path.lexists(path):
+            os.rename(path, former)
+        try:
+            os.rename(fresh, path)
+        except BaseException:
+            if os.path.lexists(former) and not os.path.lexists(path):
+                os.rename(former, path)
+            raise
+    except BaseException:
+        _remove_tree(fresh)
+        raise
+    sync_folder(path.parent)
+    _remove_tree(former)
+
+
+def _sync_tree(folder: Path) -> None:
+    """Return when all files of a folder are on the disk."""
+    for place, _, names in os.walk(folder):
+        for name in names:
+            descriptor = os.open(os.path.join(place, name), os.O_RDWR | _BINARY | _CLOSE_ON_EXEC)
+            try:
+                sync_file(descriptor)
+            finally:
+                os.close(descriptor)
+        sync_folder(Path(place))
+
+
+def _remove_tree(path: Path) -> None:
+    """Remove a folder, or a link to one, if it can be done."""
+    if path.is_symlink() or not path.is_dir():
+        remove_file(path)
+    else:
+        shutil.rmtree(path, ignore_errors=True)
+
+
 def _require_vacant(path: Path) -> None:
     if path.is_symlink() or path.is_file() or (path.is_dir() and any(path.iterdir())):
         raise FileExistsError(f"{path} is there and not empty: choose another folder")

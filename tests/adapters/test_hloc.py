@@ -191,11 +191,43 @@ def test_files_that_are_not_hdf5_are_named(tmp_path):
 def test_more_keypoints_than_int16_can_name_are_written_as_int32(tmp_path):
     rng = np.random.default_rng(0)
     many = unit_rows(rng, 33_000, 8)
-    features = write_features(tmp_path / "features.h5", {"few": many[-3:], "many": many})
-    match_features(features, [("few", "many")], tmp_path / "matches.h5")
+    sets = {"few": many[-3:], "last": many[-2:], "many": many}
+    features = write_features(tmp_path / "features.h5", sets)
+    pairs = [("few", "many"), ("few", "last"), ("last", "many")]
+    with pytest.warns(UserWarning, match=r"matches\.h5: .* matches0 is int32 there") as said:
+        match_features(features, pairs, tmp_path / "matches.h5")
+    assert len(said) == 1  # once, not for each pair
     with h5py.File(str(tmp_path / "matches.h5"), "r") as opened:
         assert opened["few/many/matches0"].dtype == np.int32
         assert opened["few/many/matches0"][:].tolist() == [32_997, 32_998, 32_999]
+        assert opened["few/last/matches0"].dtype == np.int16
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of huge descriptors
+def test_damage_inside_of_a_file_is_named(tmp_path):
+    """Bytes of the headers; descriptors have no checksum."""
+    a, b = views(20)
+    features = write_features(tmp_path / "features.h5", {"a": a, "b": b})
+    match_features(features, [("a", "b")], tmp_path / "matches.h5")
+    for file in (features, tmp_path / "matches.h5"):
+        whole = file.read_bytes()
+        said = []
+        for place in range(0, min(len(whole), 3000), 7):
+            file.write_bytes(whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :])
+            try:
+                match_features(features, [("a", "b")], tmp_path / "matches.h5", overwrite=True)
+            except Exception as error:  # of any kind, but it names the file
+                said.append(str(error))
+        assert len(said) > 10
+        assert not [text for text in said if file.name not in text]
+        file.write_bytes(whole)
+
+
+def test_pairs_that_are_not_text_are_named(tmp_path):
+    features = write_features(tmp_path / "features.h5", {"a": views(5)[0]})
+    (tmp_path / "pairs.txt").write_bytes("a caf\u00e9.jpg\n".encode("latin-1"))
+    with pytest.raises(ValueError, match=r"pairs\.txt is not UTF-8 text \(byte 5\)"):
+        match_features(features, tmp_path / "pairs.txt", tmp_path / "matches.h5")
 
 
 def test_missing_files_and_photos_are_named(tmp_path):

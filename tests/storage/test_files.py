@@ -100,3 +100,76 @@ def test_writers_at_the_same_time_never_mix(file: Path) -> None:
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(write, "abcd"))
     assert names(file) == ["file.txt"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    path = tmp_path / "folder"
+    path.mkdir()
+    (path / "old.txt").write_text("old")
+    return path
+
+
+def fill(folder: Path) -> None:
+    with _files.replacing_folder(folder) as fresh:
+        (fresh / "new.txt").write_text("new")
+
+
+def test_a_folder_is_replaced_with_all_that_it_holds(folder: Path) -> None:
+    fill(folder)
+    assert os.listdir(folder) == ["new.txt"]
+    assert names(folder) == ["folder"]
+    folder.rename(folder.parent / "moved")
+    fill(folder)
+    assert os.listdir(folder) == ["new.txt"]
+
+
+@pytest.mark.parametrize("failing", [0, 1])
+def test_a_refusal_of_the_disk_leaves_the_old_folder_alone(folder: Path, failing: int) -> None:
+    rename, calls = os.rename, iter(range(10))
+
+    def refuse(source: Path, target: Path) -> None:
+        if next(calls) == failing:
+            raise OSError(28, "disk full")
+        rename(source, target)
+
+    with (
+        pytest.raises(OSError, match="disk full"),
+        mock.patch("hiernorm._files.os.rename", refuse),
+    ):
+        fill(folder)
+    assert os.listdir(folder) == ["old.txt"]
+    assert names(folder) == ["folder"]
+
+
+@pytest.mark.parametrize("step", range(3))
+def test_a_process_that_dies_leaves_a_whole_folder_or_none(folder: Path, step: int) -> None:
+    """Before the renames, between them, after them; an exception here could be handled."""
+    child = os.fork() if hasattr(os, "fork") else pytest.skip("needs fork")
+    if child == 0:
+        rename, calls = os.rename, iter(range(10))
+
+        def die(source: Path, target: Path) -> None:
+            if next(calls) == step:
+                os._exit(9)
+            rename(source, target)
+
+        with (
+            mock.patch("hiernorm._files.os.rename", die),
+            mock.patch("hiernorm._files.sync_folder", lambda path: die(path, path)),
+        ):
+            fill(folder)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+    assert not folder.exists() or os.listdir(folder) in (["old.txt"], ["new.txt"])
+    fill(folder)
+    assert os.listdir(folder) == ["new.txt"]
+    assert names(folder) == ["folder"]
+
+
+def test_what_a_killed_process_moved_away_is_put_back(folder: Path) -> None:
+    folder.rename(folder.parent / "folder.old")
+    with pytest.raises(KeyError), _files.replacing_folder(folder):
+        raise KeyError
+    assert os.listdir(folder) == ["old.txt"]
+    assert names(folder) == ["folder"]

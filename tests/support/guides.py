@@ -6,7 +6,9 @@ python tests/support/guides.py README.md docs/*/*.md      writes what they print
 - `python`: a script; if a block `text` follows, that is what it prints.
 - `console`: commands of hiernorm and what they print.
 
-Other blocks (`bash`, `text`, ...) are not run.
+Other blocks (`bash`, `text`, ...) are not run. When what examples print is written, a line
+`<!-- copy: model.png to ../images/x.png -->` copies a file that they have made to a place beside
+the page.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import math
 import os
 import re
 import shlex
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -29,6 +32,7 @@ BLOCK = re.compile(
     r"(?:\n+```text\n(?P<output>.*?)^```$)?",
     re.MULTILINE | re.DOTALL,
 )
+COPY = re.compile(r"^<!-- copy: (\S+) to (\S+) -->$", re.MULTILINE)
 NUMBER = re.compile(r"-?\d+(?:,\d{3})*(?:\.\d+)?(?:e-?\d+)?")
 TIME = re.compile(r"\d[\d,.]*(?:e-?\d+)? ?(?:s|ms|µs|us)\b")
 DIGEST = re.compile(r"\b[0-9a-f]{12}\b")
@@ -149,6 +153,8 @@ def update(page: Path) -> None:
 
     text = page.read_text(encoding="utf-8")
     page.write_text(BLOCK.sub(renew, text), encoding="utf-8")
+    for made, place in COPY.findall(text):
+        shutil.copyfile(made, page.parent / place)
 
 
 if __name__ == "__main__":

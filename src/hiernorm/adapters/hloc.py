@@ -13,8 +13,9 @@ for each keypoint of the first photo of a pair, the keypoint of the second that 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hiernorm.adapters.disk_space import require_space
-from hiernorm.array_types import Float32Array, Int64Array
+from hiernorm.adapters.hloc_matcher import NearestNeighbor
 from hiernorm.extras import import_extra
-from hiernorm.index import Index
 from hiernorm.matching import DescriptorSet
 from hiernorm.progress import ProgressCallback
 from hiernorm.storage.errors import DamagedError, LockedError
@@ -32,85 +32,7 @@ from hiernorm.storage.errors import DamagedError, LockedError
 INT16 = np.iinfo(np.int16).max
 """Largest keypoint that hloc's int16 can name."""
 
-
-@dataclass(frozen=True)
-class NearestNeighbor:
-    """hloc's ``nearest_neighbor`` matcher, exact and in linear memory.
-
-    Parameters
-    ----------
-    ratio_threshold
-        Keep a match if its Euclidean distance is at most this share of the second best's; None or 0
-        for no test. As in hloc, there is no test if either photo has one keypoint.
-    distance_threshold
-        Largest Euclidean distance of a match; None or 0 for any.
-    do_mutual_check
-        Whether both must be the nearest of each other.
-    threads
-        As for :class:`hiernorm.Index`.
-    """
-
-    ratio_threshold: float | None = None
-    distance_threshold: float | None = None
-    do_mutual_check: bool = True
-    threads: int | None = None
-
-    def __call__(self, data: Mapping[str, npt.ArrayLike]) -> dict[str, npt.NDArray[Any]]:
-        """Match ``descriptors0`` ``(D, N)`` with ``descriptors1`` ``(D, M)``.
-
-        hloc's own calls have a batch: ``(B, D, N)`` and ``(B, D, M)`` give results ``(B, N)``.
-
-        Returns
-        -------
-        dict
-            ``matches0`` ``(N,)`` int32, -1 for none, and ``matching_scores0`` ``(N,)`` float32:
-            (similarity + 1) / 2 of the nearest, and 0 where it fails a threshold. As in hloc, the
-            mutual check leaves the scores as they are.
-        """
-        names = ("descriptors0", "descriptors1")
-        first, second = (np.asarray(data[name]) for name in names)
-        if first.ndim != second.ndim or first.ndim not in (2, 3) or len(first) != len(second):
-            raise ValueError(
-                f"{names[0]} and {names[1]} must be (D, N) and (D, M), or both with a batch B in "
-                f"front, got {first.shape} and {second.shape}"
-            )
-        if first.ndim == 2:
-            return self._match_columns(first, second)
-        found = [self._match_columns(*both) for both in zip(first, second, strict=True)]
-        return {name: np.stack([one[name] for one in found]) for name in found[0]}
-
-    def _match_columns(
-        self, first: npt.NDArray[Any], second: npt.NDArray[Any]
-    ) -> dict[str, npt.NDArray[Any]]:
-        return self.match(*(DescriptorSet(one.T, threads=self.threads) for one in (first, second)))
-
-    def match(self, first: DescriptorSet, second: DescriptorSet) -> dict[str, npt.NDArray[Any]]:
-        """Match sets whose indexes are kept."""
-        matches = np.full(len(first), -1, np.int32)
-        scores = np.zeros(len(first), np.float32)
-        if len(first) and len(second):
-            tested = bool(self.ratio_threshold) and min(len(first), len(second)) > 1
-            found, similarities = self._one_way(first.rows, second.index, tested)
-            passed = np.flatnonzero(found >= 0)
-            scores[passed] = (similarities[passed] + 1) / 2
-            if self.do_mutual_check:
-                back, _ = self._one_way(second.rows, first.index, tested)
-                passed = passed[back[found[passed]] == passed]
-            matches[passed] = found[passed]
-        return {"matches0": matches, "matching_scores0": scores}
-
-    def _one_way(
-        self, queries: Float32Array, index: Index, tested: bool
-    ) -> tuple[Int64Array, Float32Array]:
-        """The nearest of each query, -1 where a test fails, and its similarity."""
-        hits = index.search(queries, 2 if tested else 1, threads=self.threads)
-        squares = 2 * (1 - hits.scores)
-        passed = np.ones(len(queries), np.bool_)
-        if tested and self.ratio_threshold is not None:
-            passed &= squares[:, 0] <= self.ratio_threshold**2 * squares[:, 1]
-        if self.distance_threshold:
-            passed &= squares[:, 0] <= self.distance_threshold**2
-        return np.where(passed, hits.ids[:, 0], -1), hits.scores[:, 0].astype(np.float32)
+__all__ = ["NearestNeighbor", "match_features", "pair_name"]
 
 
 def match_features(
@@ -134,7 +56,7 @@ def match_features(
     matches
         ``matches.h5``: made, or extended. ``matches0`` is int16 as hloc writes it, or int32 where
         a photo has more than 32,767 keypoints: hloc's int16 would overflow there, and its readers
-        take either.
+        take either. A warning says so, once.
     matcher
         None for mutual nearest neighbours.
     features_ref
@@ -161,12 +83,14 @@ def match_features(
         _open(h5py, features_ref or features, "r") as second,
         _open(h5py, matches, "a") as out,
     ):
-        todo = [
-            pair
-            for pair in _each_once(wanted)
-            if overwrite or (not _complete(out, pair) and not _complete(out, pair[::-1]))
-        ]
+        with _named_damage(matches):
+            todo = [
+                pair
+                for pair in _each_once(wanted)
+                if overwrite or (not _complete(out, pair) and not _complete(out, pair[::-1]))
+            ]
         kept: dict[str, DescriptorSet] = {}
+        warned = False
         for done, (one, other) in enumerate(sorted(todo), start=1):
             if one not in kept:  # sorted: the first photo stays while its pairs last
                 kept = {one: _descriptors(first, one, features, matcher.threads)}
@@ -179,7 +103,15 @@ def match_features(
                 )
             found = matcher.match(kept[one], another)
             require_space(matches, sum(rows.nbytes for rows in found.values()), "HDF5")
-            _write(out, (one, other), found)
+            with _named_damage(matches):
+                narrow = _write(out, (one, other), found)
+            if not (narrow or warned):
+                warned = True
+                warnings.warn(
+                    f"{matches}: {one!r} or {other!r} has more than {INT16:,} keypoints, so "
+                    "matches0 is int32 there and not hloc's int16",
+                    stacklevel=2,
+                )
             if progress is not None:
                 progress(done, len(todo))
     return len(todo)
@@ -202,6 +134,19 @@ def _open(h5py: Any, file: Path | str, mode: str) -> Any:
         ) from error
 
 
+@contextmanager
+def _named_damage(file: Path | str) -> Iterator[None]:
+    """Name the file where HDF5 finds damage inside of it; its own errors do not."""
+    try:
+        yield
+    except (KeyError, MemoryError, OSError, RuntimeError, TypeError, ValueError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        raise DamagedError(
+            f"{file} is damaged ({error}). Move it away and make it again"
+        ) from error
+
+
 def pair_name(first: str, second: str) -> str:
     """The group of a pair, as hloc names it.
 
@@ -214,28 +159,34 @@ def pair_name(first: str, second: str) -> str:
 
 
 def _descriptors(opened: Any, name: str, file: Path | str, threads: int | None) -> DescriptorSet:
-    if name not in opened or "descriptors" not in opened[name]:
+    with _named_damage(file):
+        there = name in opened and "descriptors" in opened[name]
+        rows = np.asarray(opened[name]["descriptors"]) if there else None
+    if rows is None:
         raise KeyError(f"{file} has no descriptors of {name!r}: extract its features first")
     try:
-        rows = np.asarray(opened[name]["descriptors"])
         if rows.ndim != 2:
             raise ValueError(f"expected the shape (D, N), got {rows.shape}")
         return DescriptorSet(rows.T, threads=threads)
-    except (ValueError, TypeError, OSError) as error:
+    except (ValueError, TypeError) as error:
         raise type(error)(f"{file}: descriptors of {name!r}: {error}") from error
 
 
-def _write(out: Any, pair: tuple[str, str], found: Mapping[str, npt.NDArray[Any]]) -> None:
-    """Write a pair; ``matches0`` comes last, so that a pair that has it is whole."""
+def _write(out: Any, pair: tuple[str, str], found: Mapping[str, npt.NDArray[Any]]) -> bool:
+    """Write a pair; returns whether int16 can name its keypoints.
+
+    ``matches0`` comes last, so that a pair that has it is whole.
+    """
     name = pair_name(*pair)
     if name in out:
         del out[name]
     group = out.create_group(name)
     group.create_dataset("matching_scores0", data=found["matching_scores0"].astype(np.float16))
     rows = found["matches0"]
-    narrow = len(rows) <= INT16 and rows.max(initial=-1) <= INT16
+    narrow = len(rows) <= INT16 and int(rows.max(initial=-1)) <= INT16
     group.create_dataset("matches0", data=rows.astype(np.int16) if narrow else rows)
     out.flush()
+    return narrow
 
 
 def _complete(out: Any, pair: tuple[str, str]) -> bool:
@@ -256,7 +207,13 @@ def _each_once(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
 
 def _read_names(path: Path) -> list[tuple[str, str]]:
     pairs = []
-    for number, line in enumerate(path.read_text().splitlines(), start=1):
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"{path} is not UTF-8 text (byte {error.start:,}): expected two names a line"
+        ) from None
+    for number, line in enumerate(text.splitlines(), start=1):
         words = line.split()
         if not words:
             continue

@@ -26,7 +26,8 @@ from hiernorm.cli.requirements import needs
     "--out",
     required=True,
     type=NEW_FOLDER,
-    help="Folder of the result: database.db, sparse/0, model.png, model.html.",
+    help="Folder of the result: database.db, sparse/0 and on (the largest model first), model.png, "
+    "model.html.",
 )
 @MODEL
 @option(
@@ -62,7 +63,7 @@ def reconstruct(
 
     Photos are described by a shipped model and matched exactly. COLMAP verifies the matches and
     maps. The result has COLMAP's own files, a picture and a page on which the model can be turned.
-    Run it again to continue what was interrupted.
+    Run it again to continue what was interrupted, or after photos were added, replaced or removed.
     """
     from hiernorm.vision.features import FeatureSettings
     from hiernorm.vision.reconstruct import reconstruct_photos

@@ -15,7 +15,6 @@ from hiernorm._files import write_atomically
 from hiernorm._regular_files import read_regular
 from hiernorm.adapters.colmap import (
     ColmapDatabase,
-    map_database,
     match_database,
     retrieve_pairs,
     verify_pairs,
@@ -26,17 +25,29 @@ from hiernorm.adapters.colmap.soundness import require_colmap_file
 from hiernorm.array_types import Float32Array, UInt8Array
 from hiernorm.models import load_model
 from hiernorm.progress import BuildProgressCallback
-from hiernorm.vision.drawing import write_picture
 from hiernorm.vision.features import FeatureSettings, describe_grey
 from hiernorm.vision.frames import Frames
-from hiernorm.vision.photos import decode, is_utf8, list_photos
-from hiernorm.vision.sparse_model import SparseModel, draw_model, write_model_page
+from hiernorm.vision.photos import decode
+from hiernorm.vision.reconstruct_inputs import (
+    DATABASE,
+    SETTINGS,
+    digests_of,
+    forget_changed,
+    identical_photos,
+    only_writer,
+    photo_names,
+    require_own_folder,
+)
+from hiernorm.vision.reconstruct_models import map_into
 
 EXHAUSTIVE = 60
 """Up to this many photos all pairs are matched, unless it is said how many."""
 SETTINGS_BYTES = 1 << 16
 RETRIEVED = 20
 """Photos that each photo is matched with, if there are more."""
+
+SHOWN = 3
+"""Groups of identical photos that an error names."""
 
 
 @dataclass(frozen=True)
@@ -46,10 +57,11 @@ class Reconstruction:
     Attributes
     ----------
     folder
-        ``settings.json`` of the features, ``database.db``, COLMAP's models ``sparse/0`` and on;
-        ``model.png`` and ``model.html`` show the largest one.
+        ``settings.json`` of the features, ``photos.json`` with digests of the photos,
+        ``database.db``, COLMAP's models ``sparse/0`` and on, the largest first; ``model.png`` and
+        ``model.html`` show ``sparse/0``.
     photos, registered
-        Number of photos, and of those that the largest model has a camera of.
+        Number of photos, and of those that ``sparse/0`` has a camera of.
     points
         Number of its 3-D points.
     track_length, reprojection_error
@@ -80,12 +92,13 @@ def reconstruct_photos(
     """Reconstruct the scene that photos show.
 
     A call that was interrupted is continued by calling again: photos that are described and pairs
-    that are matched are kept.
+    that are matched are kept. Photos whose files have changed are described again, and photos that
+    were removed from the folder are removed from the result.
 
     Parameters
     ----------
     photos
-        Folder of the photos.
+        Folder of the photos. Results of reconstructions that are in it are no photos.
     out
         Folder of the result; made if it is missing.
     settings
@@ -103,19 +116,10 @@ def reconstruct_photos(
     import_pycolmap()
     folder, settings = Path(out), settings or FeatureSettings(limit=4096)
     report = progress or (lambda step, done, total: None)
-    names = [path.relative_to(photos).as_posix() for path in list_photos(Path(photos))]
-    if len(names) < 2:
-        raise ValueError(f"a reconstruction needs two photos or more, {photos} has {names[0]} only")
-    _check_names(names)
-    database = folder / "database.db"
+    names = photo_names(Path(photos), folder)
+    database = folder / DATABASE
     require_colmap_file(database)
-    if database.exists() and not (folder / "settings.json").exists():
-        raise ValueError(
-            f"{database} is there without settings.json, so this command has not made it: choose "
-            "another folder, or match its features with `hiernorm colmap match`"
-        )
-    folder.mkdir(parents=True, exist_ok=True)
-    _check_settings(folder / "settings.json", settings)
+    require_own_folder(folder)
     seconds: dict[str, float] = {}
 
     def timed(step: str, work: Callable[[], Any]) -> Any:
@@ -128,33 +132,34 @@ def reconstruct_photos(
         import_photos(Path(photos), names, database, single_camera=single_camera)
         _describe(Path(photos), names, database, settings, report)
 
-    timed("describe", describe)
-    with ColmapDatabase(database) as opened:
-        many = len(names) > EXHAUSTIVE
-        count = retrieve if retrieve is not None else RETRIEVED if many else None
-        pairs = None if count is None else retrieve_pairs(opened, count, threads=threads)
-    timed(
-        "match",
-        lambda: match_database(
-            database,
-            pairs,
-            threads=threads,
-            progress=lambda done, total: report("match", done, total),
-        ),
-    )
-    timed("verify", lambda: verify_pairs(database, pairs))
-    models = timed(
-        "map", lambda: map_database(database, photos, folder / "sparse", threads=threads)
-    )
-    if not models:
-        raise ValueError(
-            f"no model of {photos}: its photos share too little. Take more of them, from places "
-            "near each other, or allow more keypoints"
+    with only_writer(folder):
+        digests = digests_of(Path(photos), names)
+        if len(set(digests.values())) < 2:
+            raise ValueError(
+                f"a reconstruction needs two different photos or more, all {len(names)} in "
+                f"{photos} are identical"
+            )
+        _check_settings(folder / SETTINGS, settings)
+        forget_changed(folder, digests)
+        timed("describe", describe)
+        with ColmapDatabase(database) as opened:
+            many = len(names) > EXHAUSTIVE
+            count = retrieve if retrieve is not None else RETRIEVED if many else None
+            pairs = None if count is None else retrieve_pairs(opened, count, threads=threads)
+        timed(
+            "match",
+            lambda: match_database(
+                database,
+                pairs,
+                threads=threads,
+                progress=lambda done, total: report("match", done, total),
+            ),
         )
+        timed("verify", lambda: verify_pairs(database, pairs))
+        models = timed("map", lambda: map_into(folder, database, Path(photos), threads))
+        if not models:
+            raise _no_model(photos, digests)
     best = models[0]
-    shape = SparseModel.from_pycolmap(best)
-    write_picture(folder / "model.png", draw_model(shape))
-    write_model_page(folder / "model.html", shape, Path(photos).resolve().name)
     return Reconstruction(
         folder,
         len(names),
@@ -166,12 +171,15 @@ def reconstruct_photos(
     )
 
 
-def _check_names(names: list[str]) -> None:
-    """Raise unless COLMAP can store the names."""
-    for name in names:
-        if not is_utf8(name):
-            shown = name.encode("utf-8", "backslashreplace").decode()
-            raise ValueError(f"{shown} has a name that is not UTF-8: rename it")
+def _no_model(photos: Path | str, digests: dict[str, str]) -> ValueError:
+    """Why there is no model, as far as it is known."""
+    same = [" = ".join(group) for group in identical_photos(digests)]
+    more = f" and {len(same) - SHOWN:,} more" if len(same) > SHOWN else ""
+    twice = f", and some are identical ({', '.join(same[:SHOWN])}{more})" if same else ""
+    return ValueError(
+        f"no model of {photos}: its photos share too little{twice}. Take more of them, from places "
+        "near each other, or allow more keypoints"
+    )
 
 
 def _check_settings(file: Path, settings: FeatureSettings) -> None:
