@@ -35,7 +35,7 @@ from hiernorm.cli.options import (
     PICTURE,
     THREADS,
 )
-from hiernorm.cli.progress import progress_bar, working
+from hiernorm.cli.progress import progress_bar
 from hiernorm.cli.requirements import needs
 
 MAX_RATIO = option(
@@ -135,8 +135,8 @@ def match(
         "time": round(report.seconds, 2) if as_json else f"{report.seconds:.2f} s",
     }
     if verify:
-        with working(f"verifying {len(wanted):,} pairs"):
-            facts["pairs verified"] = verify_pairs(database, wanted)
+        with progress_bar("verifying", "pairs") as show:
+            facts["pairs verified"] = verify_pairs(database, wanted, threads=threads, progress=show)
     echo_facts(facts, as_json)
     if report.kept and not as_json:
         click.echo(

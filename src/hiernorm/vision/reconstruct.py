@@ -142,7 +142,15 @@ def reconstruct_photos(
             progress=lambda done, total: report("match", done, total),
         ),
     )
-    timed("verify", lambda: verify_pairs(database, pairs))
+    timed(
+        "verify",
+        lambda: verify_pairs(
+            database,
+            pairs,
+            threads=threads,
+            progress=lambda done, total: report("verify", done, total),
+        ),
+    )
     models = timed(
         "map", lambda: map_database(database, photos, folder / "sparse", threads=threads)
     )

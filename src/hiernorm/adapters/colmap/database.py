@@ -9,18 +9,19 @@ from __future__ import annotations
 import errno
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import RLock
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from hiernorm._closing import Closing
 from hiernorm.adapters.colmap.options import DescriptorType
-from hiernorm.array_types import AnyArray, Float32Array, UInt8Array, UInt32Array
+from hiernorm.array_types import AnyArray, Float32Array, Float64Array, UInt8Array, UInt32Array
 from hiernorm.storage.errors import (
     DamagedError,
     FormatVersionError,
@@ -53,6 +54,18 @@ class StoredImage:
     image_id: int
     name: str
     descriptors: int | None
+
+
+@dataclass(frozen=True)
+class StoredCamera:
+    """A camera of the database; ``model`` is COLMAP's number of it."""
+
+    camera_id: int
+    model: int
+    width: int
+    height: int
+    params: Float64Array
+    has_prior_focal_length: bool
 
 
 def pair_id(pair: Pair) -> int:
@@ -175,6 +188,32 @@ class ColmapDatabase(Closing):
             )
             return {int(row[0]) for row in found}
 
+    def estimated_pairs(self) -> set[int]:
+        """Ids of the pairs that COLMAP's geometric verification has seen, be it without success."""
+        with self._errors():
+            found = self.connection.execute("SELECT pair_id FROM two_view_geometries")
+            return {int(row[0]) for row in found}
+
+    def columns(self, table: str) -> set[str]:
+        """The names of a table's columns; none if there is no such table."""
+        with self._errors():
+            return {str(r[1]) for r in self.connection.execute(f"PRAGMA table_info({table})")}
+
+    def camera(self, image_id: int) -> StoredCamera:
+        """The camera of an image."""
+        with self._errors():
+            row = self.connection.execute(
+                "SELECT camera_id, model, width, height, params, prior_focal_length FROM images "
+                "JOIN cameras USING (camera_id) WHERE image_id = ?",
+                (image_id,),
+            ).fetchone()
+        if row is None:
+            raise KeyError(f"image {self.name(image_id)!r} has no camera")
+        camera_id, model, width, height, params, known = row
+        return StoredCamera(
+            camera_id, model, width, height, np.frombuffer(params, np.float64), bool(known)
+        )
+
     def matches(self, pair: Pair) -> UInt32Array | None:
         """The stored matches ``(m, 2)`` of a pair; None if the pair was not matched."""
         with self._errors():
@@ -205,6 +244,22 @@ class ColmapDatabase(Closing):
                     (key, len(data), blob),
                 )
                 self.connection.execute("DELETE FROM two_view_geometries WHERE pair_id = ?", (key,))
+
+    def write_geometries(self, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> None:
+        """Write rows of the table ``two_view_geometries`` in one transaction.
+
+        Parameters
+        ----------
+        columns
+            Names of the columns.
+        rows
+            Their values as COLMAP stores them.
+        """
+        names, marks = ", ".join(columns), ", ".join("?" * len(columns))
+        with self._transaction():
+            self.connection.executemany(
+                f"REPLACE INTO two_view_geometries ({names}) VALUES ({marks})", rows
+            )
 
     def write_features(
         self, image_id: int, keypoints: Float32Array, descriptors: Float32Array

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
@@ -14,6 +14,7 @@ import numpy as np
 
 from hiernorm.adapters.colmap.database import ColmapDatabase, Pair, pair_id
 from hiernorm.adapters.colmap.options import DescriptorType, MatchingOptions
+from hiernorm.adapters.colmap.pair_work import COMMIT_SECONDS, in_batches, side_by_side
 from hiernorm.adapters.colmap.pairing import exhaustive_pairs
 from hiernorm.array_types import (
     AnyArray,
@@ -30,8 +31,6 @@ from hiernorm.threads import thread_count
 
 MEMORY = 2**30
 """Bytes of indexes that are kept, unless another limit is given."""
-COMMIT_SECONDS = 2.0
-"""Matches are committed about this often."""
 BLOCK_IMAGES = 32
 """Pairs are matched in blocks of this many images by as many, so that indexes are used again."""
 SAMPLE_IMAGES = 8
@@ -109,23 +108,15 @@ def match_database(
         todo = in_blocks([pair for pair in wanted if pair_id(pair) not in done])
         indexes = ImageIndexes(database, kind, memory, workers)
         total = 0
-        unwritten: list[tuple[Pair, Int64Array]] = []
-        written_at = time.perf_counter()
-        try:
-            for count, (pair, found) in enumerate(
-                match_pairs(indexes, todo, rules, workers), start=1
-            ):
+        with (
+            in_batches(database.write_matches, COMMIT_SECONDS) as add,
+            closing(match_pairs(indexes, todo, rules, workers)) as matched,
+        ):
+            for count, (pair, found) in enumerate(matched, start=1):
                 total += len(found)
-                unwritten.append((pair, found))
-                if time.perf_counter() - written_at > COMMIT_SECONDS:
-                    database.write_matches(unwritten)
-                    unwritten, written_at = [], time.perf_counter()
+                add(pair, found)
                 if progress is not None:
                     progress(count, len(todo))
-        finally:
-            # After Ctrl-C too: what is matched is kept.
-            if unwritten:
-                database.write_matches(unwritten)
     return MatchingReport(len(todo), len(wanted) - len(todo), total, time.perf_counter() - start)
 
 
@@ -210,26 +201,13 @@ class ImageIndexes:
 
 def match_pairs(
     indexes: ImageIndexes, pairs: Sequence[Pair], options: MatchingOptions, threads: int
-) -> Iterable[tuple[Pair, Int64Array]]:
+) -> Generator[tuple[Pair, Int64Array], None, None]:
     """Match pairs side by side; yields each with its matches ``(m, 2)``, in the order of pairs."""
     if len(pairs) < threads or threads == 1:
         for pair in pairs:
             yield pair, match_pair(indexes, pair, options, threads)
         return
-    with ThreadPoolExecutor(threads) as pool:
-        waiting: OrderedDict[Pair, Future[Int64Array]] = OrderedDict()
-        try:
-            for pair in pairs:
-                waiting[pair] = pool.submit(match_pair, indexes, pair, options, 1)
-                if len(waiting) >= 4 * threads:
-                    first, future = waiting.popitem(last=False)
-                    yield first, future.result()
-            while waiting:
-                first, future = waiting.popitem(last=False)
-                yield first, future.result()
-        finally:
-            for future in waiting.values():
-                future.cancel()
+    yield from side_by_side(lambda pair: match_pair(indexes, pair, options, 1), pairs, threads)
 
 
 def match_pair(
