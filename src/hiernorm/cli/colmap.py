@@ -24,6 +24,7 @@ from hiernorm.adapters.colmap import (
 )
 from hiernorm.adapters.colmap.database import Pair
 from hiernorm.adapters.colmap.matcher import common_type
+from hiernorm.adapters.colmap.pairing import has_spaces, pair_line
 from hiernorm.cli.help import examples, option
 from hiernorm.cli.info import echo_facts
 from hiernorm.cli.options import (
@@ -161,7 +162,8 @@ def pairs(database: Path, top: int, out: Path | None, threads: int | None, as_js
     """List the pairs of images that look alike, two names a line.
 
     Descriptors of all images vote for the images of their exact nearest neighbours. COLMAP reads
-    the file too: `colmap matches_importer --match_list_path`.
+    the file too: `colmap matches_importer --match_list_path`. A tab stands between names with
+    spaces; COLMAP cannot read these.
     """
     with ColmapDatabase(database) as opened:
         images = opened.images()
@@ -184,9 +186,16 @@ def pairs(database: Path, top: int, out: Path | None, threads: int | None, as_js
         click.echo(json.dumps({"pairs": listed}))
     elif out is None:
         for first, second in listed:
-            click.echo(f"{first} {second}")
+            click.echo(pair_line(first, second))
     else:
         click.echo(f"{len(found):,} pairs in {out}")
+        odd = sum(has_spaces(*pair) for pair in listed)
+        if odd:
+            click.echo(
+                f"{odd:,} pairs have names with spaces: `hiernorm colmap match --pairs` reads "
+                "them, COLMAP leaves them out",
+                err=True,
+            )
 
 
 @colmap.command(
