@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -20,6 +22,7 @@ from click.testing import CliRunner
 from colmap_support import photo_views, sift_bytes, write_database
 from hiernorm.adapters.colmap import (
     ColmapDatabase,
+    MatchingOptions,
     compare_matches,
     match_database,
     verify_pairs,
@@ -50,6 +53,11 @@ def change(path, statement, values=()):
     connection.execute(statement, values)
     connection.commit()
     connection.close()
+
+
+def stored_matches(path):
+    with closing(sqlite3.connect(path)) as connection:
+        return connection.execute("SELECT * FROM matches ORDER BY pair_id").fetchall()
 
 
 def test_a_missing_file_is_not_created(tmp_path):
@@ -232,6 +240,68 @@ def test_cut_descriptors_are_damage(database):
     change(database, "UPDATE descriptors SET rows = rows + 1 WHERE image_id = 1")
     with pytest.raises(DamagedError, match=r"descriptors of image '00.png' should take"):
         match_database(database)
+
+
+ODD_DESCRIPTORS = {
+    "negative": ("SET rows = -1", r"descriptors of image '02.png' have the shape -1 x 128"),
+    "negative width": (
+        "SET cols = -128",
+        r"descriptors of image '02.png' have the shape \d+ x -128",
+    ),
+    "text": ("SET cols = 'wide'", r"descriptors of image '02.png' have the shape \d+ x 'wide'"),
+    "text in rows": ("SET rows = 'many'", r"descriptors of image '02.png' have 'many' rows"),
+    "narrow": (
+        "SET cols = 64, data = SUBSTR(data, 1, rows * 64)",
+        r"different dimensions cannot be matched, found 128 \(00.png\), 64 \(02.png\)",
+    ),
+    "short": ("SET data = SUBSTR(data, 1, 99)", r"descriptors of image '02.png' should take .* 99"),
+}
+
+
+@pytest.mark.parametrize("command", ["match", "match --replace", "pairs", "compare"])
+@pytest.mark.parametrize("odd", ODD_DESCRIPTORS)
+def test_odd_descriptors_are_named_and_nothing_is_deleted(database, odd, command):
+    statement, text = ODD_DESCRIPTORS[odd]
+    match_database(database)
+    change(database, f"UPDATE descriptors {statement} WHERE image_id = 3")
+    before = stored_matches(database)
+    name, *options = command.split()
+    found = CliRunner().invoke(app, ["colmap", name, str(database), *options])
+    assert found.exit_code in (1, 3)
+    assert re.search(text, found.stderr)
+    assert len(found.stderr.splitlines()) == 1
+    assert stored_matches(database) == before
+
+
+def test_replacing_keeps_the_former_matches_until_the_new_ones_are_written(database):
+    class StopError(Exception):
+        pass
+
+    def stop(done, total):
+        if done == 2:
+            raise StopError
+
+    match_database(database)
+    before = stored_matches(database)
+    other = MatchingOptions(max_ratio=0.7)
+    with pytest.raises(StopError):
+        match_database(database, options=other, replace=True, threads=1, progress=stop)
+    between = stored_matches(database)
+    assert between[2:] == before[2:]
+    assert all(new != old for new, old in zip(between[:2], before[:2], strict=True))
+    again = match_database(database, options=other, replace=True)
+    assert (again.matched, again.kept) == (6, 0)
+    assert compare_matches(database, other).missed == 0
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs SIGKILL")
+def test_replacing_that_is_killed_loses_no_pair(database):
+    match_database(database)
+    before = stored_matches(database)
+    code = KILLED.replace("threads=1", "threads=1, replace=True")
+    done = subprocess.run([sys.executable, "-c", code, str(database)], capture_output=True)
+    assert done.returncode == -signal.SIGKILL
+    assert stored_matches(database) == before
 
 
 def test_an_image_without_features_has_no_matches(database):

@@ -127,9 +127,13 @@ class ColmapDatabase(Closing):
                 "SELECT images.image_id, name, rows FROM images "
                 "LEFT JOIN descriptors USING (image_id) ORDER BY image_id"
             ).fetchall()
-        return [
-            StoredImage(int(i), str(name), None if n is None else int(n)) for i, name, n in rows
-        ]
+        for _, name, count in rows:
+            if count is not None and not isinstance(count, int):
+                raise DamagedError(
+                    f"{self.path}: descriptors of image {name!r} have {count!r} rows, expected a "
+                    "number"
+                )
+        return [StoredImage(int(i), str(name), count) for i, name, count in rows]
 
     def descriptor_type(self, image_id: int) -> DescriptorType:
         """The type of an image's descriptors; SIFT where the database has no types yet."""
@@ -151,17 +155,26 @@ class ColmapDatabase(Closing):
                 f"known are {', '.join(f'{t.value} ({t.name})' for t in DescriptorType)}"
             ) from None
 
+    def descriptor_shape(self, image_id: int) -> tuple[int, int]:
+        """Number and dimensions of an image's descriptors, checked without reading them."""
+        kind = self.descriptor_type(image_id)
+        with self._errors():
+            row = self.connection.execute(
+                "SELECT rows, cols, LENGTH(data) FROM descriptors WHERE image_id = ?", (image_id,)
+            ).fetchone()
+        if row is None:
+            raise KeyError(_no_descriptors(self.name(image_id)))
+        rows, cols, size = row
+        self._check_shape(f"descriptors of image {self.name(image_id)!r}", 1, rows, cols, size or 0)
+        return rows, self._dimensions(image_id, kind, cols)
+
     def descriptors(self, image_id: int) -> UInt8Array | Float32Array:
         """The descriptors of an image: ``(n, d)`` uint8 for SIFT, float32 for all other types."""
         kind = self.descriptor_type(image_id)
         rows = self._blob("descriptors", image_id, np.uint8)
         if kind == DescriptorType.SIFT:
             return rows
-        if rows.shape[1] % 4:
-            raise DamagedError(
-                f"{self.path}: descriptors of image {self.name(image_id)!r} take {rows.shape[1]} "
-                "bytes each, which is no number of float32 values"
-            )
+        self._dimensions(image_id, kind, rows.shape[1])
         return rows.view(np.float32)
 
     def keypoints(self, image_id: int) -> Float32Array:
@@ -292,13 +305,6 @@ class ColmapDatabase(Closing):
                 (image_id, int(DescriptorType.UNDEFINED), *rows.shape, rows.tobytes()),
             )
 
-    def delete_matches(self, pairs: Iterable[Pair]) -> None:
-        """Delete the matches and geometries of pairs, in one transaction."""
-        keys = [(pair_id(pair),) for pair in pairs]
-        with self._transaction():
-            for table in ("matches", "two_view_geometries"):
-                self.connection.executemany(f"DELETE FROM {table} WHERE pair_id = ?", keys)
-
     def require_unlocked(self) -> None:
         """LockedError if another process is writing, and still is after ``wait_seconds``."""
         with self._transaction():
@@ -392,13 +398,32 @@ class ColmapDatabase(Closing):
         self, what: str, dtype: npt.DTypeLike, rows: int, cols: int, data: bytes | None
     ) -> AnyArray:
         content = data or b""
-        expected = rows * cols * np.dtype(dtype).itemsize
-        if len(content) != expected:
-            raise DamagedError(
-                f"{self.path}: {what} should take {expected} bytes ({rows} x {cols}), "
-                f"found {len(content)}"
-            )
+        self._check_shape(what, np.dtype(dtype).itemsize, rows, cols, len(content))
         return np.frombuffer(content, dtype).reshape(rows, cols)
+
+    def _check_shape(self, what: str, item: int, rows: object, cols: object, found: int) -> None:
+        """DamagedError unless a blob of ``found`` bytes has rows x cols items."""
+        if not isinstance(rows, int) or not isinstance(cols, int) or min(rows, cols) < 0:
+            raise DamagedError(
+                f"{self.path}: {what} have the shape {rows!r} x {cols!r}, expected two numbers "
+                "from 0 on"
+            )
+        expected = rows * cols * item
+        if found != expected:
+            raise DamagedError(
+                f"{self.path}: {what} should take {expected} bytes ({rows} x {cols}), found {found}"
+            )
+
+    def _dimensions(self, image_id: int, kind: DescriptorType, cols: int) -> int:
+        """The dimensions of descriptors of ``cols`` bytes."""
+        if kind == DescriptorType.SIFT:
+            return cols
+        if cols % 4:
+            raise DamagedError(
+                f"{self.path}: descriptors of image {self.name(image_id)!r} take {cols} bytes "
+                "each, which is no number of float32 values"
+            )
+        return cols // 4
 
 
 def _no_descriptors(name: str) -> str:

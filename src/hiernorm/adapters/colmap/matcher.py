@@ -87,7 +87,9 @@ def match_database(
     options
         None for the defaults of the descriptors' type (:meth:`MatchingOptions.for_type`).
     replace
-        Whether pairs that have matches are matched again; theirs are deleted first.
+        Whether pairs that have matches are matched again. Each keeps its former matches until its
+        new ones are written. A call that was interrupted begins from the start when it is called
+        again.
     threads
         As for :class:`hiernorm.Index`. Pairs are matched side by side.
     memory
@@ -99,12 +101,10 @@ def match_database(
     workers = thread_count(threads)
     with ColmapDatabase(path, writable=True) as database:
         images = database.images()
-        wanted = list(exhaustive_pairs(images) if pairs is None else pairs)
+        wanted = list(dict.fromkeys(exhaustive_pairs(images) if pairs is None else pairs))
         kind = common_type(database, wanted)
         rules = options or MatchingOptions.for_type(kind)
-        if replace:
-            database.delete_matches(wanted)
-        done = database.matched_pairs()
+        done = set() if replace else database.matched_pairs()
         todo = in_blocks([pair for pair in wanted if pair_id(pair) not in done])
         indexes = ImageIndexes(database, kind, memory, workers)
         total = 0
@@ -121,16 +121,27 @@ def match_database(
 
 
 def common_type(database: ColmapDatabase, pairs: Sequence[Pair]) -> DescriptorType:
-    """The one type of the descriptors of all images of ``pairs``; raises if there are several."""
+    """The one type of the descriptors of all images of ``pairs``.
+
+    Raises if there are several types or widths, or if the descriptors of an image are damaged.
+    """
     kinds: dict[DescriptorType, int] = {}
+    widths: dict[int, int] = {}
     for image in sorted({image for pair in pairs for image in pair}):
         kinds.setdefault(database.descriptor_type(image), image)
+        rows, width = database.descriptor_shape(image)
+        if rows:
+            widths.setdefault(width, image)
+    advice = "extract the features of all images in one way, or pass pairs of one"
     if len(kinds) > 1:
-        names = {image.image_id: image.name for image in database.images()}
-        held = ", ".join(f"{kind.name} ({names[image]})" for kind, image in kinds.items())
+        held = ", ".join(f"{kind.name} ({database.name(image)})" for kind, image in kinds.items())
         raise ValueError(
-            f"descriptors of different types cannot be matched, found {held}: extract the features "
-            "of all images in one way, or pass pairs of one type"
+            f"descriptors of different types cannot be matched, found {held}: {advice} type"
+        )
+    if len(widths) > 1:
+        held = ", ".join(f"{width} ({database.name(image)})" for width, image in widths.items())
+        raise ValueError(
+            f"descriptors of different dimensions cannot be matched, found {held}: {advice} width"
         )
     return next(iter(kinds), DescriptorType.SIFT)
 
