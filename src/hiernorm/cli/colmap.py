@@ -22,7 +22,8 @@ from hiernorm.adapters.colmap import (
     verify_pairs,
     write_pairs,
 )
-from hiernorm.adapters.colmap.database import Pair
+from hiernorm.adapters.colmap.database import WAIT_SECONDS, Pair
+from hiernorm.adapters.colmap.locking import one_writer
 from hiernorm.adapters.colmap.matcher import common_type
 from hiernorm.adapters.colmap.pairing import has_spaces, pair_line
 from hiernorm.cli.help import examples, option
@@ -119,25 +120,27 @@ def match(
     """
     if sum(choice is not None for choice in (pairs, retrieve, sequential)) > 1:
         raise click.UsageError("choose one of --pairs, --retrieve and --sequential")
-    with ColmapDatabase(database) as opened:
+    with ColmapDatabase(database, writable=True) as opened, one_writer(database, WAIT_SECONDS):
         _require_two(database, len(opened.images()), "image")
         wanted = _choose_pairs(opened, pairs, retrieve, sequential, threads)
         options = MatchingOptions.for_type(
             common_type(opened, wanted), max_ratio, max_distance, cross_check
         )
-    with progress_bar("matching", "pairs") as show:
-        report = match_database(
-            database, wanted, options, replace=replace, threads=threads, progress=show
-        )
-    facts: dict[str, Any] = {
-        "pairs matched": report.matched,
-        "pairs kept": report.kept,
-        "matches": report.matches,
-        "time": round(report.seconds, 2) if as_json else f"{report.seconds:.2f} s",
-    }
-    if verify:
-        with progress_bar("verifying", "pairs") as show:
-            facts["pairs verified"] = verify_pairs(database, wanted, threads=threads, progress=show)
+        with progress_bar("matching", "pairs") as show:
+            report = match_database(
+                database, wanted, options, replace=replace, threads=threads, progress=show
+            )
+        facts: dict[str, Any] = {
+            "pairs matched": report.matched,
+            "pairs kept": report.kept,
+            "matches": report.matches,
+            "time": round(report.seconds, 2) if as_json else f"{report.seconds:.2f} s",
+        }
+        if verify:
+            with progress_bar("verifying", "pairs") as show:
+                facts["pairs verified"] = verify_pairs(
+                    database, wanted, threads=threads, progress=show
+                )
     echo_facts(facts, as_json)
     if report.kept and not as_json:
         click.echo(

@@ -20,7 +20,9 @@ from hiernorm.adapters.colmap import (
     retrieve_pairs,
     verify_pairs,
 )
+from hiernorm.adapters.colmap.database import WAIT_SECONDS
 from hiernorm.adapters.colmap.importing import import_photos
+from hiernorm.adapters.colmap.locking import one_writer
 from hiernorm.adapters.colmap.mapping import import_pycolmap
 from hiernorm.adapters.colmap.soundness import require_colmap_file
 from hiernorm.array_types import Float32Array, UInt8Array
@@ -128,32 +130,33 @@ def reconstruct_photos(
         import_photos(Path(photos), names, database, single_camera=single_camera)
         _describe(Path(photos), names, database, settings, report)
 
-    timed("describe", describe)
-    with ColmapDatabase(database) as opened:
-        many = len(names) > EXHAUSTIVE
-        count = retrieve if retrieve is not None else RETRIEVED if many else None
-        pairs = None if count is None else retrieve_pairs(opened, count, threads=threads)
-    timed(
-        "match",
-        lambda: match_database(
-            database,
-            pairs,
-            threads=threads,
-            progress=lambda done, total: report("match", done, total),
-        ),
-    )
-    timed(
-        "verify",
-        lambda: verify_pairs(
-            database,
-            pairs,
-            threads=threads,
-            progress=lambda done, total: report("verify", done, total),
-        ),
-    )
-    models = timed(
-        "map", lambda: map_database(database, photos, folder / "sparse", threads=threads)
-    )
+    with one_writer(database, WAIT_SECONDS):
+        timed("describe", describe)
+        with ColmapDatabase(database) as opened:
+            many = len(names) > EXHAUSTIVE
+            count = retrieve if retrieve is not None else RETRIEVED if many else None
+            pairs = None if count is None else retrieve_pairs(opened, count, threads=threads)
+        timed(
+            "match",
+            lambda: match_database(
+                database,
+                pairs,
+                threads=threads,
+                progress=lambda done, total: report("match", done, total),
+            ),
+        )
+        timed(
+            "verify",
+            lambda: verify_pairs(
+                database,
+                pairs,
+                threads=threads,
+                progress=lambda done, total: report("verify", done, total),
+            ),
+        )
+        models = timed(
+            "map", lambda: map_database(database, photos, folder / "sparse", threads=threads)
+        )
     if not models:
         raise ValueError(
             f"no model of {photos}: its photos share too little. Take more of them, from places "

@@ -12,7 +12,8 @@ from threading import Lock
 
 import numpy as np
 
-from hiernorm.adapters.colmap.database import ColmapDatabase, Pair, pair_id
+from hiernorm.adapters.colmap.database import WAIT_SECONDS, ColmapDatabase, Pair, pair_id
+from hiernorm.adapters.colmap.locking import one_writer
 from hiernorm.adapters.colmap.options import DescriptorType, MatchingOptions
 from hiernorm.adapters.colmap.pair_work import COMMIT_SECONDS, in_batches, side_by_side
 from hiernorm.adapters.colmap.pairing import exhaustive_pairs
@@ -71,6 +72,7 @@ def match_database(
     replace: bool = False,
     threads: int | None = None,
     memory: int = MEMORY,
+    wait_seconds: float = WAIT_SECONDS,
     progress: ProgressCallback | None = None,
 ) -> MatchingReport:
     """Match pairs of images exactly and write their matches as COLMAP does.
@@ -94,12 +96,17 @@ def match_database(
         As for :class:`hiernorm.Index`. Pairs are matched side by side.
     memory
         Bytes of indexes that are kept between pairs; one pair is always possible.
+    wait_seconds
+        How long to wait for another process that matches, verifies or writes.
     progress
         Called with the pairs done and their number.
     """
     start = time.perf_counter()
     workers = thread_count(threads)
-    with ColmapDatabase(path, writable=True) as database:
+    with (
+        ColmapDatabase(path, writable=True, wait_seconds=wait_seconds) as database,
+        one_writer(path, wait_seconds),
+    ):
         images = database.images()
         wanted = list(dict.fromkeys(exhaustive_pairs(images) if pairs is None else pairs))
         kind = common_type(database, wanted)

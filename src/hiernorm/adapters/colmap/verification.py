@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from hiernorm.adapters.colmap.database import WAIT_SECONDS, ColmapDatabase, Pair, pair_id
+from hiernorm.adapters.colmap.locking import one_writer
 from hiernorm.adapters.colmap.mapping import (
     SEED,
     explained_errors,
@@ -63,7 +64,7 @@ def verify_pairs(
     threads
         As for :class:`hiernorm.Index`. They do not change the geometries.
     wait_seconds
-        How long to wait for another process that is writing.
+        How long to wait for another process that matches, verifies or writes.
     progress
         Called with the pairs done and their number.
 
@@ -73,7 +74,10 @@ def verify_pairs(
     """
     pycolmap = import_pycolmap()
     workers = thread_count(threads)
-    with ColmapDatabase(path, writable=True, wait_seconds=wait_seconds) as database:
+    with (
+        ColmapDatabase(path, writable=True, wait_seconds=wait_seconds) as database,
+        one_writer(path, wait_seconds),
+    ):
         wanted = exhaustive_pairs(database.images()) if pairs is None else list(pairs)
         require_sound_matches(database, wanted)
         database.require_unlocked()
