@@ -22,10 +22,11 @@ from hiernorm.adapters.colmap import (
     verify_pairs,
     write_pairs,
 )
-from hiernorm.adapters.colmap.database import WAIT_SECONDS, Pair
+from hiernorm.adapters.colmap.database import WAIT_SECONDS
 from hiernorm.adapters.colmap.locking import one_writer
 from hiernorm.adapters.colmap.matcher import common_type
 from hiernorm.adapters.colmap.pairing import has_spaces, pair_line
+from hiernorm.adapters.colmap.records import Pair
 from hiernorm.cli.help import examples, option
 from hiernorm.cli.info import echo_facts
 from hiernorm.cli.options import (

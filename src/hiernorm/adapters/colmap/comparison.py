@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hiernorm.adapters.colmap.database import ColmapDatabase, Pair, pair_id
+from hiernorm.adapters.colmap.database import ColmapDatabase
 from hiernorm.adapters.colmap.matcher import (
     MEMORY,
     ImageIndexes,
@@ -19,6 +19,7 @@ from hiernorm.adapters.colmap.matcher import (
 )
 from hiernorm.adapters.colmap.options import MatchingOptions
 from hiernorm.adapters.colmap.pairing import exhaustive_pairs
+from hiernorm.adapters.colmap.records import Pair, pair_id
 from hiernorm.array_types import Int64Array
 from hiernorm.progress import ProgressCallback
 from hiernorm.threads import thread_count

@@ -6,12 +6,8 @@ beside the writer see whole transactions, and a killed writer leaves the last on
 
 from __future__ import annotations
 
-import errno
-import os
-import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from threading import RLock
 from typing import Any
@@ -20,63 +16,24 @@ import numpy as np
 import numpy.typing as npt
 
 from hiernorm._closing import Closing
+from hiernorm.adapters.colmap.blobs import checked_shape, to_array
+from hiernorm.adapters.colmap.connection import (
+    column_names,
+    explained,
+    open_database,
+    require_schema,
+)
 from hiernorm.adapters.colmap.options import DescriptorType
-from hiernorm.array_types import AnyArray, Float32Array, Float64Array, UInt8Array, UInt32Array
+from hiernorm.adapters.colmap.records import Pair, StoredCamera, StoredImage, pair_id
+from hiernorm.array_types import AnyArray, Float32Array, UInt8Array, UInt32Array
 from hiernorm.storage.errors import (
     DamagedError,
     FormatVersionError,
-    LockedError,
-    NotADatabaseError,
 )
 
-MAX_IMAGES = 2147483647
-"""COLMAP's limit of image ids, and the factor in the id of a pair."""
 WAIT_SECONDS = 30.0
 """How long a locked database is waited for."""
 SIFT_BYTES = 128
-COLUMNS = {
-    "images": {"image_id", "name"},
-    "keypoints": {"image_id", "rows", "cols", "data"},
-    "descriptors": {"image_id", "rows", "cols", "data"},
-    "matches": {"pair_id", "rows", "cols", "data"},
-    "two_view_geometries": {"pair_id", "rows", "cols", "data"},
-}
-"""What is read and written here; all versions of COLMAP from 3.0 on have these."""
-
-Pair = tuple[int, int]
-"""Ids of two images, the smaller one first."""
-
-
-@dataclass(frozen=True)
-class StoredImage:
-    """An image of the database, with its number of descriptors; None if it has none stored."""
-
-    image_id: int
-    name: str
-    descriptors: int | None
-
-
-@dataclass(frozen=True)
-class StoredCamera:
-    """A camera of the database; ``model`` is COLMAP's number of it."""
-
-    camera_id: int
-    model: int
-    width: int
-    height: int
-    params: Float64Array
-    has_prior_focal_length: bool
-
-
-def pair_id(pair: Pair) -> int:
-    """COLMAP's id of a pair.
-
-    Examples
-    --------
-    >>> pair_id((1, 2))
-    2147483649
-    """
-    return MAX_IMAGES * pair[0] + pair[1]
 
 
 class ColmapDatabase(Closing):
@@ -96,22 +53,12 @@ class ColmapDatabase(Closing):
         self, path: Path | str, *, writable: bool = False, wait_seconds: float = WAIT_SECONDS
     ) -> None:
         self.path = Path(path)
-        if not self.path.is_file():
-            raise NotADatabaseError(f"no database at {self.path}: expected a file of COLMAP")
-        if writable and not os.access(self.path, os.W_OK):
-            raise PermissionError(errno.EACCES, f"{self.path} may not be written by this user")
         self._lock = RLock()
-        mode = "rw" if writable else "ro"
-        self.connection = sqlite3.connect(
-            f"{self.path.resolve().as_uri()}?mode={mode}",
-            uri=True,
-            timeout=wait_seconds,
-            isolation_level=None,
-            check_same_thread=False,
-        )
+        self.connection = open_database(self.path, writable=writable, wait_seconds=wait_seconds)
         try:
             with self._errors():
-                self._check_schema()
+                require_schema(self.connection, self.path)
+                self._has_types = "type" in column_names(self.connection, "descriptors")
         except BaseException:
             self.close()
             raise
@@ -164,8 +111,8 @@ class ColmapDatabase(Closing):
             ).fetchone()
         if row is None:
             raise KeyError(_no_descriptors(self.name(image_id)))
-        rows, cols, size = row
-        self._check_shape(f"descriptors of image {self.name(image_id)!r}", 1, rows, cols, size or 0)
+        what = f"{self.path}: descriptors of image {self.name(image_id)!r}"
+        rows, cols = checked_shape(what, 1, row[0], row[1], row[2] or 0)
         return rows, self._dimensions(image_id, kind, cols)
 
     def descriptors(self, image_id: int) -> UInt8Array | Float32Array:
@@ -210,7 +157,7 @@ class ColmapDatabase(Closing):
     def columns(self, table: str) -> set[str]:
         """The names of a table's columns; none if there is no such table."""
         with self._errors():
-            return {str(r[1]) for r in self.connection.execute(f"PRAGMA table_info({table})")}
+            return column_names(self.connection, table)
 
     def camera(self, image_id: int) -> StoredCamera:
         """The camera of an image."""
@@ -324,53 +271,9 @@ class ColmapDatabase(Closing):
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        """Errors of SQLite as those of this package, which say what to do."""
-        try:
-            with self._lock:  # one connection serves all threads
-                yield
-        except sqlite3.DatabaseError as error:
-            text = str(error)
-            if "locked" in text or "busy" in text:
-                raise LockedError(
-                    f"{self.path} is locked: another process is writing to it. Wait for it, then "
-                    "run this again; pairs that are matched already are kept"
-                ) from error
-            if "full" in text:
-                raise OSError(
-                    errno.ENOSPC,
-                    f"no space left for {self.path}. What was written is kept: make room and run "
-                    "this again",
-                ) from error
-            if "not a database" in text:
-                raise NotADatabaseError(f"{self.path} is not a database of COLMAP") from error
-            if "malformed" in text:
-                raise DamagedError(f"{self.path} is damaged: {text}") from error
-            if "disk I/O" in text or "unable to open" in text:
-                raise OSError(
-                    errno.EIO,
-                    f"{self.path} cannot be read or written ({text}): is the disk full, or its "
-                    "folder closed to this user? What was written is kept: mend this and run it "
-                    "again",
-                ) from error
-            raise
-
-    def _check_schema(self) -> None:
-        """Raise unless the tables are COLMAP's."""
-        version = int(self.connection.execute("PRAGMA user_version").fetchone()[0])
-        for table, needed in COLUMNS.items():
-            found = {str(r[1]) for r in self.connection.execute(f"PRAGMA table_info({table})")}
-            if not found:
-                raise NotADatabaseError(
-                    f"{self.path} is an SQLite file, but not of COLMAP: it has no table {table!r}"
-                )
-            if not needed <= found:
-                raise FormatVersionError(
-                    f"{self.path} has the schema of another version of COLMAP ({version}): table "
-                    f"{table!r} has no column {', '.join(sorted(needed - found))}. Open it once "
-                    "with that version or a newer one, or update hiernorm"
-                )
-        columns = self.connection.execute("PRAGMA table_info(descriptors)").fetchall()
-        self._has_types = any(row[1] == "type" for row in columns)
+        """Errors that say what to do; one connection serves all threads."""
+        with explained(self.path), self._lock:
+            yield
 
     def name(self, image_id: int) -> str:
         """The name of an image; its number if it has none."""
@@ -395,24 +298,9 @@ class ColmapDatabase(Closing):
         return self._array(f"{table} of image {self.name(image_id)!r}", dtype, *row)
 
     def _array(
-        self, what: str, dtype: npt.DTypeLike, rows: int, cols: int, data: bytes | None
+        self, what: str, dtype: npt.DTypeLike, rows: object, cols: object, data: bytes | None
     ) -> AnyArray:
-        content = data or b""
-        self._check_shape(what, np.dtype(dtype).itemsize, rows, cols, len(content))
-        return np.frombuffer(content, dtype).reshape(rows, cols)
-
-    def _check_shape(self, what: str, item: int, rows: object, cols: object, found: int) -> None:
-        """DamagedError unless a blob of ``found`` bytes has rows x cols items."""
-        if not isinstance(rows, int) or not isinstance(cols, int) or min(rows, cols) < 0:
-            raise DamagedError(
-                f"{self.path}: {what} have the shape {rows!r} x {cols!r}, expected two numbers "
-                "from 0 on"
-            )
-        expected = rows * cols * item
-        if found != expected:
-            raise DamagedError(
-                f"{self.path}: {what} should take {expected} bytes ({rows} x {cols}), found {found}"
-            )
+        return to_array(f"{self.path}: {what}", dtype, rows, cols, data)
 
     def _dimensions(self, image_id: int, kind: DescriptorType, cols: int) -> int:
         """The dimensions of descriptors of ``cols`` bytes."""

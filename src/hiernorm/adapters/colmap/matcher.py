@@ -12,11 +12,12 @@ from threading import Lock
 
 import numpy as np
 
-from hiernorm.adapters.colmap.database import WAIT_SECONDS, ColmapDatabase, Pair, pair_id
+from hiernorm.adapters.colmap.database import WAIT_SECONDS, ColmapDatabase
 from hiernorm.adapters.colmap.locking import one_writer
 from hiernorm.adapters.colmap.options import DescriptorType, MatchingOptions
 from hiernorm.adapters.colmap.pair_work import COMMIT_SECONDS, in_batches, side_by_side
 from hiernorm.adapters.colmap.pairing import exhaustive_pairs
+from hiernorm.adapters.colmap.records import Pair, pair_id
 from hiernorm.array_types import (
     AnyArray,
     BoolArray,

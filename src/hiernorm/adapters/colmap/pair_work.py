@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TypeVar
 
-from hiernorm.adapters.colmap.database import Pair
+from hiernorm.adapters.colmap.records import Pair
 
 Result = TypeVar("Result")
 

@@ -7,7 +7,7 @@ from itertools import combinations
 from pathlib import Path
 
 from hiernorm._files import replacing
-from hiernorm.adapters.colmap.database import Pair, StoredImage
+from hiernorm.adapters.colmap.records import Pair, StoredImage
 
 
 def exhaustive_pairs(images: Sequence[StoredImage]) -> list[Pair]:

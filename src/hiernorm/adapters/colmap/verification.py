@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from hiernorm.adapters.colmap.database import WAIT_SECONDS, ColmapDatabase, Pair, pair_id
+from hiernorm.adapters.colmap.database import WAIT_SECONDS, ColmapDatabase
 from hiernorm.adapters.colmap.locking import one_writer
 from hiernorm.adapters.colmap.mapping import (
     SEED,
@@ -30,6 +30,7 @@ from hiernorm.adapters.colmap.mapping import (
 from hiernorm.adapters.colmap.matcher import BLOCK_IMAGES, in_blocks
 from hiernorm.adapters.colmap.pair_work import COMMIT_SECONDS, in_batches, side_by_side
 from hiernorm.adapters.colmap.pairing import exhaustive_pairs
+from hiernorm.adapters.colmap.records import Pair, pair_id
 from hiernorm.adapters.colmap.soundness import require_sound_matches
 from hiernorm.adapters.disk_space import require_space
 from hiernorm.array_types import Float64Array
