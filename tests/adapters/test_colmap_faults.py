@@ -22,6 +22,7 @@ from click.testing import CliRunner
 from colmap_support import photo_views, sift_bytes, write_database
 from hiernorm.adapters.colmap import (
     ColmapDatabase,
+    DescriptorType,
     MatchingOptions,
     compare_matches,
     match_database,
@@ -89,6 +90,25 @@ def test_databases_without_types_hold_sift(database):
         np.testing.assert_array_equal(opened.descriptors(1), expected)
 
 
+def test_float_descriptors_of_128_bytes_are_no_sift(database):
+    rng = np.random.default_rng(0)
+    keypoints, rows = np.float32(rng.uniform(0, 90, (9, 4))), np.float32(rng.normal(size=(9, 32)))
+    with ColmapDatabase(database, writable=True) as opened:
+        opened.write_features(1, keypoints, rows)
+        assert opened.descriptor_type(1) == DescriptorType.UNDEFINED
+        np.testing.assert_array_equal(opened.descriptors(1), rows)
+        opened.write_features(3, keypoints[:0], rows[:0])  # a photo without features
+        assert opened.descriptors(3).shape == (0, 32)
+        with pytest.raises(ValueError, match=r"'00.png' has 8 keypoints and 9 descriptors"):
+            opened.write_features(1, keypoints[1:], rows)
+    change(database, "ALTER TABLE descriptors DROP COLUMN type")
+    with ColmapDatabase(database, writable=True) as opened:
+        before = opened.descriptors(2)
+        with pytest.raises(FormatVersionError, match="has no types of descriptors"):
+            opened.write_features(2, keypoints, rows)
+        np.testing.assert_array_equal(opened.descriptors(2), before)
+
+
 def test_a_locked_database_is_not_changed_and_named(database):
     other = sqlite3.connect(database, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
@@ -135,8 +155,9 @@ def test_features_are_written_whole_or_not_at_all(database):
         before = opened.keypoints(2)
         pages = opened.connection.execute("PRAGMA page_count").fetchone()[0]
         opened.connection.execute(f"PRAGMA max_page_count = {pages}")
+        large = (np.zeros((100_000, width), np.float32) for width in (4, 16))
         with pytest.raises(OSError, match="no space left"):
-            opened.write_features(2, keypoints, np.zeros((100_000, 16), np.float32))
+            opened.write_features(2, *large)
         np.testing.assert_array_equal(opened.keypoints(2), before)
         opened.write_features(1, keypoints, rows)
         np.testing.assert_array_equal(opened.keypoints(1), keypoints)

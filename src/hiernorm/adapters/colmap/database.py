@@ -33,7 +33,6 @@ from hiernorm.storage.errors import (
 
 WAIT_SECONDS = 30.0
 """How long a locked database is waited for."""
-SIFT_BYTES = 128
 
 
 class ColmapDatabase(Closing):
@@ -83,17 +82,18 @@ class ColmapDatabase(Closing):
         return [StoredImage(int(i), str(name), count) for i, name, count in rows]
 
     def descriptor_type(self, image_id: int) -> DescriptorType:
-        """The type of an image's descriptors; SIFT where the database has no types yet."""
+        """The type of an image's descriptors; SIFT where the database has no types yet.
+
+        COLMAP gives databases without types the type SIFT when it opens them.
+        """
         if not self._has_types:
             return DescriptorType.SIFT
         with self._errors():
             row = self.connection.execute(
-                "SELECT type, cols FROM descriptors WHERE image_id = ?", (image_id,)
+                "SELECT type FROM descriptors WHERE image_id = ?", (image_id,)
             ).fetchone()
         if row is None:
             raise KeyError(_no_descriptors(self.name(image_id)))
-        if row[0] == DescriptorType.UNDEFINED and row[1] == SIFT_BYTES:
-            return DescriptorType.SIFT  # as COLMAP migrates databases without types
         try:
             return DescriptorType(row[0])
         except ValueError:
@@ -226,6 +226,8 @@ class ColmapDatabase(Closing):
     ) -> None:
         """Write keypoints and float32 descriptors of an image, in one transaction.
 
+        Refused in a database without types, where they would be read as SIFT.
+
         Parameters
         ----------
         image_id
@@ -235,12 +237,18 @@ class ColmapDatabase(Closing):
         descriptors
             ``(n, d)``; COLMAP has no name for their type.
         """
-        rows = (
-            np.ascontiguousarray(descriptors, np.float32)
-            .view(np.uint8)
-            .reshape(len(descriptors), -1)
-        )
+        rows = np.ascontiguousarray(descriptors, np.float32).view(np.uint8)
         frames = np.ascontiguousarray(keypoints, np.float32)
+        if len(frames) != len(rows):
+            raise ValueError(
+                f"image {self.name(image_id)!r} has {len(frames)} keypoints and {len(rows)} "
+                "descriptors, expected as many"
+            )
+        if not self._has_types:
+            raise FormatVersionError(
+                f"{self.path} has no types of descriptors, so float32 descriptors would be read "
+                "as SIFT: open it once with COLMAP 4 or newer, which adds the types"
+            )
         with self._transaction():
             self.connection.execute(
                 "REPLACE INTO keypoints (image_id, rows, cols, data) VALUES (?, ?, ?, ?)",
