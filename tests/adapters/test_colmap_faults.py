@@ -182,6 +182,10 @@ BROKEN = {
         r"name keypoint \d+ of image '02.png', which has 5 keypoints",
     ),
     "cut keypoints": ("UPDATE keypoints SET rows = rows + 1", r"keypoints of image .* should take"),
+    "narrow keypoints": (
+        "UPDATE keypoints SET cols = 1, rows = rows * cols WHERE image_id = 3",
+        "keypoints of image '02.png' have 1 columns, expected 2, 4 or 6",
+    ),
     "cut matches": ("UPDATE matches SET rows = rows + 1", r"matches of pair \(1, 2\) should take"),
     "one column": ("UPDATE matches SET rows = 2 * rows, cols = 1", "1 columns, expected 2"),
     "wrong matches": (

@@ -11,7 +11,6 @@ import click
 
 from hiernorm.adapters.colmap import (
     ColmapDatabase,
-    Comparison,
     MatchingOptions,
     compare_matches,
     exhaustive_pairs,
@@ -27,6 +26,7 @@ from hiernorm.adapters.colmap.locking import one_writer
 from hiernorm.adapters.colmap.matcher import common_type
 from hiernorm.adapters.colmap.pairing import has_spaces, pair_line
 from hiernorm.adapters.colmap.records import Pair
+from hiernorm.cli.colmap_comparison import comparison_facts, echo_table
 from hiernorm.cli.help import examples, option
 from hiernorm.cli.info import echo_facts
 from hiernorm.cli.options import (
@@ -233,6 +233,8 @@ def compare(
     The command counts the matches that DATABASE misses, and those that it has beyond the exact
     ones. DATABASE is only read. The picture shows the pair that misses the most.
     """
+    if photos is not None and out is None:
+        raise click.UsageError("--photos is for the picture: choose its file with --out")
     with ColmapDatabase(database) as opened:
         kind = common_type(opened, exhaustive_pairs(opened.images()))
     options = MatchingOptions.for_type(kind, max_ratio, max_distance, cross_check)
@@ -240,16 +242,16 @@ def compare(
         found = compare_matches(database, options, threads=threads, progress=show)
     if not found.pairs:
         raise click.ClickException(f"{database} has no matches to compare: match it first")
-    if out is not None:
+    if as_json:
+        click.echo(json.dumps(comparison_facts(found)))
+    else:
+        echo_table(found)
+    if out is not None:  # after the counts: they are worth the work without a picture too
         from hiernorm.adapters.colmap.pictures import write_comparison
 
         write_comparison(out, database, found, photos)
-    if as_json:
-        click.echo(json.dumps(_comparison_facts(found)))
-        return
-    _echo_table(found)
-    if out is not None:
-        click.echo(f"picture: {out}")
+        if not as_json:
+            click.echo(f"picture: {out}")
 
 
 def _require_two(database: Path, found: int, what: str) -> None:
@@ -277,31 +279,3 @@ def _choose_pairs(
     if sequential is not None:
         return sequential_pairs(images, sequential)
     return exhaustive_pairs(images)
-
-
-def _comparison_facts(found: Comparison) -> dict[str, Any]:
-    return {
-        "exact": found.exact,
-        "missed": found.missed,
-        "added": found.added,
-        "pairs": [
-            {
-                "images": list(pair.names),
-                "exact": pair.exact,
-                "missed": len(pair.missed),
-                "added": len(pair.added),
-            }
-            for pair in found.pairs
-        ],
-    }
-
-
-def _echo_table(found: Comparison) -> None:
-    """A line per pair, and their sum."""
-    rows = [(" ".join(p.names), p.exact, len(p.missed), len(p.added)) for p in found.pairs]
-    rows.append(("all", found.exact, found.missed, found.added))
-    width = max(len(row[0]) for row in rows)
-    click.echo(f"{'pair':<{width}}  {'exact':>9}  {'missed':>16}  {'added':>16}")
-    for name, exact, missed, added in rows:
-        shares = (f"{n:,} ({n / exact:6.1%})" if exact else f"{n:,}" for n in (missed, added))
-        click.echo(f"{name:<{width}}  {exact:>9,}  " + "  ".join(f"{text:>16}" for text in shares))

@@ -127,6 +127,11 @@ class ColmapDatabase(Closing):
     def keypoints(self, image_id: int) -> Float32Array:
         """The keypoints ``(n, 2)``, ``(n, 4)`` or ``(n, 6)`` of an image; x and y come first."""
         found: Float32Array = self._blob("keypoints", image_id, np.float32)
+        if len(found) and found.shape[1] < 2:
+            raise DamagedError(
+                f"{self.path}: keypoints of image {self.name(image_id)!r} have {found.shape[1]} "
+                "columns, expected 2, 4 or 6"
+            )
         return found
 
     def stored_bytes(self, table: str) -> int:
