@@ -298,6 +298,21 @@ def test_odd_descriptors_are_named_and_nothing_is_deleted(database, odd, command
     assert stored_matches(database) == before
 
 
+@pytest.mark.parametrize("command", ["match --replace", "pairs", "compare"])
+def test_descriptors_that_are_not_finite_are_named_and_no_pair_is_lost(database, command):
+    match_database(database)
+    before = stored_matches(database)
+    rows = np.float32(np.random.default_rng(0).normal(size=(120, 32)))
+    change(database, "UPDATE descriptors SET type = -1, rows = 120, data = ?", (rows.tobytes(),))
+    rows[7, 3] = np.nan
+    change(database, "UPDATE descriptors SET data = ? WHERE image_id = 3", (rows.tobytes(),))
+    name, *options = command.split()
+    found = CliRunner().invoke(app, ["colmap", name, str(database), *options, "--threads", "1"])
+    assert found.exit_code == 3
+    assert "'02.png' (type UNDEFINED, 32 float32 values each) have NaN" in found.stderr
+    assert [row[0] for row in stored_matches(database)] == [row[0] for row in before]
+
+
 def test_replacing_keeps_the_former_matches_until_the_new_ones_are_written(database):
     class StopError(Exception):
         pass

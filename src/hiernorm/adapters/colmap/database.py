@@ -122,7 +122,15 @@ class ColmapDatabase(Closing):
         if kind == DescriptorType.SIFT:
             return rows
         self._dimensions(image_id, kind, rows.shape[1])
-        return rows.view(np.float32)
+        floats: Float32Array = rows.view(np.float32)
+        finite = np.isfinite(floats).all(axis=1)
+        if not finite.all():
+            raise DamagedError(
+                f"{self.path}: descriptors of image {self.name(image_id)!r} (type {kind.name}, "
+                f"{floats.shape[1]} float32 values each) have NaN or infinity in row "
+                f"{int(np.argmin(finite))}"
+            )
+        return floats
 
     def keypoints(self, image_id: int) -> Float32Array:
         """The keypoints ``(n, 2)``, ``(n, 4)`` or ``(n, 6)`` of an image; x and y come first."""
