@@ -50,8 +50,8 @@ run = lambda path: CliRunner().invoke(app, ["colmap", words[0], path, *words[1:]
 assert run(warm).exit_code == 0  # all modules are loaded: the next user may not reach them
 if os.getuid() == 0:
     os.setgroups([])
-    os.setresgid(65534, 65534, 65534)
-    os.setresuid(65534, 65534, 65534)
+    os.setgid(65534)
+    os.setuid(65534)
 done = run(path)
 sys.stdout.write(done.stdout)
 sys.stderr.write(done.stderr)

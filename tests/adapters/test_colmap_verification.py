@@ -128,6 +128,12 @@ def test_pairs_without_matches_are_left_out(database):
     assert len(rows(database, "matches")) == len(rows(database, "two_view_geometries")) == 9
 
 
+def test_pairs_in_the_wrong_order_are_refused(database):
+    for work in (match_database, verify_pairs):
+        with pytest.raises(ValueError, match=r"smaller image id first, got \(2, 1\)"):
+            work(database, [(2, 1)])
+
+
 def test_few_matches_are_kept_and_not_verified(database):
     few = np.arange(10).repeat(2).reshape(10, 2)
     with ColmapDatabase(database, writable=True) as opened:

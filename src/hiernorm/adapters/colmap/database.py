@@ -207,8 +207,6 @@ class ColmapDatabase(Closing):
         """
         with self._transaction():
             for pair, matches in found:
-                if not 0 <= pair[0] < pair[1]:
-                    raise ValueError(f"expected the smaller image id first, got {pair}")
                 data = np.ascontiguousarray(matches, np.uint32)
                 blob = data.tobytes() if len(data) else None
                 key = pair_id(pair)

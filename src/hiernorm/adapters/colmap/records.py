@@ -34,11 +34,13 @@ class StoredCamera:
 
 
 def pair_id(pair: Pair) -> int:
-    """COLMAP's id of a pair.
+    """COLMAP's id of a pair; ValueError unless the smaller image id comes first.
 
     Examples
     --------
     >>> pair_id((1, 2))
     2147483649
     """
+    if not 0 <= pair[0] < pair[1]:
+        raise ValueError(f"expected the smaller image id first, got {pair}")
     return MAX_IMAGES * pair[0] + pair[1]
