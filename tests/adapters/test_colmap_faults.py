@@ -309,7 +309,7 @@ def test_descriptors_that_are_not_finite_are_named_and_no_pair_is_lost(database,
     name, *options = command.split()
     found = CliRunner().invoke(app, ["colmap", name, str(database), *options, "--threads", "1"])
     assert found.exit_code == 3
-    assert "'02.png' (type UNDEFINED, 32 float32 values each) have NaN" in found.stderr
+    assert "'02.png' (type UNDEFINED), 32 float32 values each, have NaN" in found.stderr
     assert [row[0] for row in stored_matches(database)] == [row[0] for row in before]
 
 

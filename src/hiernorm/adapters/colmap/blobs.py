@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from hiernorm.array_types import AnyArray
+from hiernorm.array_types import AnyArray, Float32Array, UInt8Array
 from hiernorm.storage.errors import DamagedError
 
 
@@ -33,3 +33,25 @@ def checked_shape(
             f"{what} should take {expected} bytes ({rows} x {cols}), found {found_bytes}"
         )
     return rows, cols
+
+
+def float_width(what: str, width_bytes: int) -> int:
+    """The number of float32 values of a row."""
+    if width_bytes % 4:
+        raise DamagedError(
+            f"{what} take {width_bytes} bytes each, which is no number of float32 values"
+        )
+    return width_bytes // 4
+
+
+def to_floats(what: str, rows: UInt8Array) -> Float32Array:
+    """Rows of bytes as float32 values, which must be finite."""
+    width = float_width(what, rows.shape[1])
+    floats: Float32Array = rows.view(np.float32)
+    finite = np.isfinite(floats).all(axis=1)
+    if not finite.all():
+        raise DamagedError(
+            f"{what}, {width} float32 values each, have NaN or infinity in row "
+            f"{int(np.argmin(finite))}"
+        )
+    return floats

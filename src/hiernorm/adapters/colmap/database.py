@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hiernorm._closing import Closing
-from hiernorm.adapters.colmap.blobs import checked_shape, to_array
+from hiernorm.adapters.colmap.blobs import checked_shape, float_width, to_array, to_floats
 from hiernorm.adapters.colmap.connection import (
     column_names,
     explained,
@@ -111,9 +111,9 @@ class ColmapDatabase(Closing):
             ).fetchone()
         if row is None:
             raise KeyError(_no_descriptors(self.name(image_id)))
-        what = f"{self.path}: descriptors of image {self.name(image_id)!r}"
+        what = self._descriptors_of(image_id)
         rows, cols = checked_shape(what, 1, row[0], row[1], row[2] or 0)
-        return rows, self._dimensions(image_id, kind, cols)
+        return rows, cols if kind == DescriptorType.SIFT else float_width(what, cols)
 
     def descriptors(self, image_id: int) -> UInt8Array | Float32Array:
         """The descriptors of an image: ``(n, d)`` uint8 for SIFT, float32 for all other types."""
@@ -121,16 +121,7 @@ class ColmapDatabase(Closing):
         rows = self._blob("descriptors", image_id, np.uint8)
         if kind == DescriptorType.SIFT:
             return rows
-        self._dimensions(image_id, kind, rows.shape[1])
-        floats: Float32Array = rows.view(np.float32)
-        finite = np.isfinite(floats).all(axis=1)
-        if not finite.all():
-            raise DamagedError(
-                f"{self.path}: descriptors of image {self.name(image_id)!r} (type {kind.name}, "
-                f"{floats.shape[1]} float32 values each) have NaN or infinity in row "
-                f"{int(np.argmin(finite))}"
-            )
-        return floats
+        return to_floats(f"{self._descriptors_of(image_id)} (type {kind.name})", rows)
 
     def keypoints(self, image_id: int) -> Float32Array:
         """The keypoints ``(n, 2)``, ``(n, 4)`` or ``(n, 6)`` of an image; x and y come first."""
@@ -321,16 +312,9 @@ class ColmapDatabase(Closing):
     ) -> AnyArray:
         return to_array(f"{self.path}: {what}", dtype, rows, cols, data)
 
-    def _dimensions(self, image_id: int, kind: DescriptorType, cols: int) -> int:
-        """The dimensions of descriptors of ``cols`` bytes."""
-        if kind == DescriptorType.SIFT:
-            return cols
-        if cols % 4:
-            raise DamagedError(
-                f"{self.path}: descriptors of image {self.name(image_id)!r} take {cols} bytes "
-                "each, which is no number of float32 values"
-            )
-        return cols // 4
+    def _descriptors_of(self, image_id: int) -> str:
+        """Names descriptors in errors."""
+        return f"{self.path}: descriptors of image {self.name(image_id)!r}"
 
 
 def _no_descriptors(name: str) -> str:
