@@ -60,7 +60,7 @@ def measure_speed(names: Sequence[str], patches: UInt8Array, rounds: int) -> lis
 
 
 def export_others(against: Sequence[str], folder: Path) -> list[str]:
-    """Write networks of others as ONNX, those that have our layers: all run in the same way then."""
+    """Write networks of others that have our layers as ONNX: all are timed in one runtime."""
     files = []
     for label, _, weights in (name.partition("=") for name in against):
         network = load_plain(weights) if weights else None

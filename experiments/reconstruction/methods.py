@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hiernorm.adapters.colmap import ColmapDatabase, map_database, match_database, verify_pairs
-from hiernorm.adapters.colmap.database import Pair
 from hiernorm.adapters.colmap.mapping import import_pycolmap, quiet_colmap
 from hiernorm.adapters.colmap.pairing import write_pairs
+from hiernorm.adapters.colmap.records import Pair
 
 BRUTE = "colmap brute force"
 METHODS = {

@@ -14,7 +14,7 @@ from experiments.reconstruction.features import copy_largest, describe_again, ex
 from experiments.reconstruction.methods import Cost, map_matches, match_pairs_by
 from hiernorm._files import replacing
 from hiernorm.adapters.colmap import ColmapDatabase, compare_matches, exhaustive_pairs
-from hiernorm.adapters.colmap.database import Pair
+from hiernorm.adapters.colmap.records import Pair
 from hiernorm.vision.photos import list_photos
 
 

@@ -241,6 +241,12 @@ def test_commands_match_compare_and_list_pairs(database, tmp_path):
     assert done.exit_code == 0, done.output
     assert re.search(r"^all +[\d,]+ +0 \( +0.0%\) +0 \( +0.0%\)$", done.output, re.MULTILINE)
     assert (tmp_path / "compare.png").stat().st_size > 1000
+    words = ("colmap", "compare", database, "--photos", tmp_path)
+    done = run(*words, "-o", tmp_path / "wrong.png")
+    assert done.exit_code == 1
+    assert re.search(r"^all +[\d,]+ +0 ", done.stdout, re.MULTILINE)
+    assert f"{tmp_path} has no photo 00.png: expected the folder of the photos" in done.stderr
+    assert run(*words).exit_code == 2  # photos without a picture
     done = run("colmap", "pairs", database, "--top", 1)
     assert "00.png 01.png\n" in done.output
     assert run("colmap", "match", database, "--retrieve", 1, "--sequential", 1).exit_code == 2

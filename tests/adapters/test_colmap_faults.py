@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -20,6 +22,8 @@ from click.testing import CliRunner
 from colmap_support import photo_views, sift_bytes, write_database
 from hiernorm.adapters.colmap import (
     ColmapDatabase,
+    DescriptorType,
+    MatchingOptions,
     compare_matches,
     match_database,
     verify_pairs,
@@ -52,6 +56,11 @@ def change(path, statement, values=()):
     connection.close()
 
 
+def stored_matches(path):
+    with closing(sqlite3.connect(path)) as connection:
+        return connection.execute("SELECT * FROM matches ORDER BY pair_id").fetchall()
+
+
 def test_a_missing_file_is_not_created(tmp_path):
     with pytest.raises(NotADatabaseError, match="no database at"):
         match_database(tmp_path / "none.db")
@@ -79,6 +88,25 @@ def test_databases_without_types_hold_sift(database):
     change(database, "ALTER TABLE descriptors DROP COLUMN type")
     with ColmapDatabase(database) as opened:
         np.testing.assert_array_equal(opened.descriptors(1), expected)
+
+
+def test_float_descriptors_of_128_bytes_are_no_sift(database):
+    rng = np.random.default_rng(0)
+    keypoints, rows = np.float32(rng.uniform(0, 90, (9, 4))), np.float32(rng.normal(size=(9, 32)))
+    with ColmapDatabase(database, writable=True) as opened:
+        opened.write_features(1, keypoints, rows)
+        assert opened.descriptor_type(1) == DescriptorType.UNDEFINED
+        np.testing.assert_array_equal(opened.descriptors(1), rows)
+        opened.write_features(3, keypoints[:0], rows[:0])  # a photo without features
+        assert opened.descriptors(3).shape == (0, 32)
+        with pytest.raises(ValueError, match=r"'00.png' has 8 keypoints and 9 descriptors"):
+            opened.write_features(1, keypoints[1:], rows)
+    change(database, "ALTER TABLE descriptors DROP COLUMN type")
+    with ColmapDatabase(database, writable=True) as opened:
+        before = opened.descriptors(2)
+        with pytest.raises(FormatVersionError, match="has no types of descriptors"):
+            opened.write_features(2, keypoints, rows)
+        np.testing.assert_array_equal(opened.descriptors(2), before)
 
 
 def test_a_locked_database_is_not_changed_and_named(database):
@@ -127,8 +155,9 @@ def test_features_are_written_whole_or_not_at_all(database):
         before = opened.keypoints(2)
         pages = opened.connection.execute("PRAGMA page_count").fetchone()[0]
         opened.connection.execute(f"PRAGMA max_page_count = {pages}")
+        large = (np.zeros((100_000, width), np.float32) for width in (4, 16))
         with pytest.raises(OSError, match="no space left"):
-            opened.write_features(2, keypoints, np.zeros((100_000, 16), np.float32))
+            opened.write_features(2, *large)
         np.testing.assert_array_equal(opened.keypoints(2), before)
         opened.write_features(1, keypoints, rows)
         np.testing.assert_array_equal(opened.keypoints(1), keypoints)
@@ -153,6 +182,10 @@ BROKEN = {
         r"name keypoint \d+ of image '02.png', which has 5 keypoints",
     ),
     "cut keypoints": ("UPDATE keypoints SET rows = rows + 1", r"keypoints of image .* should take"),
+    "narrow keypoints": (
+        "UPDATE keypoints SET cols = 1, rows = rows * cols WHERE image_id = 3",
+        "keypoints of image '02.png' have 1 columns, expected 2, 4 or 6",
+    ),
     "cut matches": ("UPDATE matches SET rows = rows + 1", r"matches of pair \(1, 2\) should take"),
     "one column": ("UPDATE matches SET rows = 2 * rows, cols = 1", "1 columns, expected 2"),
     "wrong matches": (
@@ -232,6 +265,83 @@ def test_cut_descriptors_are_damage(database):
     change(database, "UPDATE descriptors SET rows = rows + 1 WHERE image_id = 1")
     with pytest.raises(DamagedError, match=r"descriptors of image '00.png' should take"):
         match_database(database)
+
+
+ODD_DESCRIPTORS = {
+    "negative": ("SET rows = -1", r"descriptors of image '02.png' have the shape -1 x 128"),
+    "negative width": (
+        "SET cols = -128",
+        r"descriptors of image '02.png' have the shape \d+ x -128",
+    ),
+    "text": ("SET cols = 'wide'", r"descriptors of image '02.png' have the shape \d+ x 'wide'"),
+    "text in rows": ("SET rows = 'many'", r"descriptors of image '02.png' have 'many' rows"),
+    "narrow": (
+        "SET cols = 64, data = SUBSTR(data, 1, rows * 64)",
+        r"different dimensions cannot be matched, found 128 \(00.png\), 64 \(02.png\)",
+    ),
+    "short": ("SET data = SUBSTR(data, 1, 99)", r"descriptors of image '02.png' should take .* 99"),
+}
+
+
+@pytest.mark.parametrize("command", ["match", "match --replace", "pairs", "compare"])
+@pytest.mark.parametrize("odd", ODD_DESCRIPTORS)
+def test_odd_descriptors_are_named_and_nothing_is_deleted(database, odd, command):
+    statement, text = ODD_DESCRIPTORS[odd]
+    match_database(database)
+    change(database, f"UPDATE descriptors {statement} WHERE image_id = 3")
+    before = stored_matches(database)
+    name, *options = command.split()
+    found = CliRunner().invoke(app, ["colmap", name, str(database), *options])
+    assert found.exit_code in (1, 3)
+    assert re.search(text, found.stderr)
+    assert len(found.stderr.splitlines()) == 1
+    assert stored_matches(database) == before
+
+
+@pytest.mark.parametrize("command", ["match --replace", "pairs", "compare"])
+def test_descriptors_that_are_not_finite_are_named_and_no_pair_is_lost(database, command):
+    match_database(database)
+    before = stored_matches(database)
+    rows = np.float32(np.random.default_rng(0).normal(size=(120, 32)))
+    change(database, "UPDATE descriptors SET type = -1, rows = 120, data = ?", (rows.tobytes(),))
+    rows[7, 3] = np.nan
+    change(database, "UPDATE descriptors SET data = ? WHERE image_id = 3", (rows.tobytes(),))
+    name, *options = command.split()
+    found = CliRunner().invoke(app, ["colmap", name, str(database), *options, "--threads", "1"])
+    assert found.exit_code == 3
+    assert "'02.png' (type UNDEFINED), 32 float32 values each, have NaN" in found.stderr
+    assert [row[0] for row in stored_matches(database)] == [row[0] for row in before]
+
+
+def test_replacing_keeps_the_former_matches_until_the_new_ones_are_written(database):
+    class StopError(Exception):
+        pass
+
+    def stop(done, total):
+        if done == 2:
+            raise StopError
+
+    match_database(database)
+    before = stored_matches(database)
+    other = MatchingOptions(max_ratio=0.7)
+    with pytest.raises(StopError):
+        match_database(database, options=other, replace=True, threads=1, progress=stop)
+    between = stored_matches(database)
+    assert between[2:] == before[2:]
+    assert all(new != old for new, old in zip(between[:2], before[:2], strict=True))
+    again = match_database(database, options=other, replace=True)
+    assert (again.matched, again.kept) == (6, 0)
+    assert compare_matches(database, other).missed == 0
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs SIGKILL")
+def test_replacing_that_is_killed_loses_no_pair(database):
+    match_database(database)
+    before = stored_matches(database)
+    code = KILLED.replace("threads=1", "threads=1, replace=True")
+    done = subprocess.run([sys.executable, "-c", code, str(database)], capture_output=True)
+    assert done.returncode == -signal.SIGKILL
+    assert stored_matches(database) == before
 
 
 def test_an_image_without_features_has_no_matches(database):

@@ -30,7 +30,7 @@ def photo_views(count: int = 3):
     return views
 
 
-def write_database(path: Path, features, kind: int = 0) -> Path:
+def write_database(path: Path, features, kind: int = 0, name: str = "{:02}.png") -> Path:
     """Write (keypoints, descriptors) of images 00.png, 01.png, ... by pycolmap itself."""
     import pycolmap
 
@@ -41,7 +41,7 @@ def write_database(path: Path, features, kind: int = 0) -> Path:
         camera_id = database.write_camera(camera)
         for number, (keypoints, rows) in enumerate(features):
             image = database.write_image(
-                pycolmap.Image(name=f"{number:02}.png", camera_id=camera_id)
+                pycolmap.Image(name=name.format(number), camera_id=camera_id)
             )
             database.write_keypoints(image, keypoints)
             stored = pycolmap.FeatureDescriptors()

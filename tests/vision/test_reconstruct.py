@@ -92,6 +92,17 @@ def contents(path):
     return rows
 
 
+def test_photos_with_spaces_in_their_names_are_reconstructed(photos, tmp_path):
+    (tmp_path / "my photos").mkdir()
+    for photo in photos.iterdir():
+        shutil.copy(photo, tmp_path / "my photos" / f"my photo {photo.name}")
+    out = tmp_path / "model"
+    words = ("--keypoints", 500, "--threads", 1, "--json")
+    done = run("reconstruct", tmp_path / "my photos", "-o", out, *words)
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.output)["registered"] == COUNT
+
+
 def test_running_again_keeps_what_is_there_and_maps_it_the_same_on_one_thread(photos, made):
     before = contents(made[0] / "database.db")
     done = run("reconstruct", photos, "-o", made[0], "--keypoints", 500, "--threads", 1, "--json")

@@ -11,7 +11,6 @@ import click
 
 from hiernorm.adapters.colmap import (
     ColmapDatabase,
-    Comparison,
     MatchingOptions,
     compare_matches,
     exhaustive_pairs,
@@ -22,8 +21,12 @@ from hiernorm.adapters.colmap import (
     verify_pairs,
     write_pairs,
 )
-from hiernorm.adapters.colmap.database import Pair
+from hiernorm.adapters.colmap.database import WAIT_SECONDS
+from hiernorm.adapters.colmap.locking import one_writer
 from hiernorm.adapters.colmap.matcher import common_type
+from hiernorm.adapters.colmap.pairing import has_spaces, pair_line
+from hiernorm.adapters.colmap.records import Pair
+from hiernorm.cli.colmap_comparison import comparison_facts, echo_table
 from hiernorm.cli.help import examples, option
 from hiernorm.cli.info import echo_facts
 from hiernorm.cli.options import (
@@ -35,7 +38,7 @@ from hiernorm.cli.options import (
     PICTURE,
     THREADS,
 )
-from hiernorm.cli.progress import progress_bar, working
+from hiernorm.cli.progress import progress_bar
 from hiernorm.cli.requirements import needs
 
 MAX_RATIO = option(
@@ -118,25 +121,27 @@ def match(
     """
     if sum(choice is not None for choice in (pairs, retrieve, sequential)) > 1:
         raise click.UsageError("choose one of --pairs, --retrieve and --sequential")
-    with ColmapDatabase(database) as opened:
+    with ColmapDatabase(database, writable=True) as opened, one_writer(database, WAIT_SECONDS):
         _require_two(database, len(opened.images()), "image")
         wanted = _choose_pairs(opened, pairs, retrieve, sequential, threads)
         options = MatchingOptions.for_type(
             common_type(opened, wanted), max_ratio, max_distance, cross_check
         )
-    with progress_bar("matching", "pairs") as show:
-        report = match_database(
-            database, wanted, options, replace=replace, threads=threads, progress=show
-        )
-    facts: dict[str, Any] = {
-        "pairs matched": report.matched,
-        "pairs kept": report.kept,
-        "matches": report.matches,
-        "time": round(report.seconds, 2) if as_json else f"{report.seconds:.2f} s",
-    }
-    if verify:
-        with working(f"verifying {len(wanted):,} pairs"):
-            facts["pairs verified"] = verify_pairs(database, wanted)
+        with progress_bar("matching", "pairs") as show:
+            report = match_database(
+                database, wanted, options, replace=replace, threads=threads, progress=show
+            )
+        facts: dict[str, Any] = {
+            "pairs matched": report.matched,
+            "pairs kept": report.kept,
+            "matches": report.matches,
+            "time": round(report.seconds, 2) if as_json else f"{report.seconds:.2f} s",
+        }
+        if verify:
+            with progress_bar("verifying", "pairs") as show:
+                facts["pairs verified"] = verify_pairs(
+                    database, wanted, threads=threads, progress=show
+                )
     echo_facts(facts, as_json)
     if report.kept and not as_json:
         click.echo(
@@ -161,7 +166,8 @@ def pairs(database: Path, top: int, out: Path | None, threads: int | None, as_js
     """List the pairs of images that look alike, two names a line.
 
     Descriptors of all images vote for the images of their exact nearest neighbours. COLMAP reads
-    the file too: `colmap matches_importer --match_list_path`.
+    the file too: `colmap matches_importer --match_list_path`. A tab stands between names with
+    spaces; COLMAP cannot read these.
     """
     with ColmapDatabase(database) as opened:
         images = opened.images()
@@ -184,9 +190,16 @@ def pairs(database: Path, top: int, out: Path | None, threads: int | None, as_js
         click.echo(json.dumps({"pairs": listed}))
     elif out is None:
         for first, second in listed:
-            click.echo(f"{first} {second}")
+            click.echo(pair_line(first, second))
     else:
         click.echo(f"{len(found):,} pairs in {out}")
+        odd = sum(has_spaces(*pair) for pair in listed)
+        if odd:
+            click.echo(
+                f"{odd:,} pairs have names with spaces: `hiernorm colmap match --pairs` reads "
+                "them, COLMAP leaves them out",
+                err=True,
+            )
 
 
 @colmap.command(
@@ -220,6 +233,8 @@ def compare(
     The command counts the matches that DATABASE misses, and those that it has beyond the exact
     ones. DATABASE is only read. The picture shows the pair that misses the most.
     """
+    if photos is not None and out is None:
+        raise click.UsageError("--photos is for the picture: choose its file with --out")
     with ColmapDatabase(database) as opened:
         kind = common_type(opened, exhaustive_pairs(opened.images()))
     options = MatchingOptions.for_type(kind, max_ratio, max_distance, cross_check)
@@ -227,16 +242,16 @@ def compare(
         found = compare_matches(database, options, threads=threads, progress=show)
     if not found.pairs:
         raise click.ClickException(f"{database} has no matches to compare: match it first")
-    if out is not None:
+    if as_json:
+        click.echo(json.dumps(comparison_facts(found)))
+    else:
+        echo_table(found)
+    if out is not None:  # after the counts: they are worth the work without a picture too
         from hiernorm.adapters.colmap.pictures import write_comparison
 
         write_comparison(out, database, found, photos)
-    if as_json:
-        click.echo(json.dumps(_comparison_facts(found)))
-        return
-    _echo_table(found)
-    if out is not None:
-        click.echo(f"picture: {out}")
+        if not as_json:
+            click.echo(f"picture: {out}")
 
 
 def _require_two(database: Path, found: int, what: str) -> None:
@@ -264,31 +279,3 @@ def _choose_pairs(
     if sequential is not None:
         return sequential_pairs(images, sequential)
     return exhaustive_pairs(images)
-
-
-def _comparison_facts(found: Comparison) -> dict[str, Any]:
-    return {
-        "exact": found.exact,
-        "missed": found.missed,
-        "added": found.added,
-        "pairs": [
-            {
-                "images": list(pair.names),
-                "exact": pair.exact,
-                "missed": len(pair.missed),
-                "added": len(pair.added),
-            }
-            for pair in found.pairs
-        ],
-    }
-
-
-def _echo_table(found: Comparison) -> None:
-    """A line per pair, and their sum."""
-    rows = [(" ".join(p.names), p.exact, len(p.missed), len(p.added)) for p in found.pairs]
-    rows.append(("all", found.exact, found.missed, found.added))
-    width = max(len(row[0]) for row in rows)
-    click.echo(f"{'pair':<{width}}  {'exact':>9}  {'missed':>16}  {'added':>16}")
-    for name, exact, missed, added in rows:
-        shares = (f"{n:,} ({n / exact:6.1%})" if exact else f"{n:,}" for n in (missed, added))
-        click.echo(f"{name:<{width}}  {exact:>9,}  " + "  ".join(f"{text:>16}" for text in shares))

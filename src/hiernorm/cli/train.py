@@ -210,8 +210,8 @@ def train(
 
     The defaults train HardNet as the paper does. The command writes into --out: settings.json,
     state.pth (after every epoch and on Ctrl-C), model.safetensors (the best network on points held
-    out), log.jsonl and curves.png. With --device cpu the same options give the same bits. A run may continue on
-    another device.
+    out), log.jsonl and curves.png. With --device cpu the same options give the same bits. A run may
+    continue on another device.
     """
     torch = import_extra("torch", extra="train")
     torch.set_num_threads(thread_count(threads))

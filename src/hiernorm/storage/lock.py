@@ -80,10 +80,7 @@ class WriterLock:
             deadline = time.monotonic() + self._timeout
             while not _try_to_lock(descriptor):
                 if time.monotonic() >= deadline:
-                    raise LockedError(
-                        f"{self._folder} is being written by {_holder(descriptor)}: try again when "
-                        "it is done, or open the database with a longer lock_timeout"
-                    )
+                    raise LockedError(self._refusal(_holder(descriptor)))
                 time.sleep(PAUSE_SECONDS)
         except BaseException:
             os.close(descriptor)
@@ -99,6 +96,13 @@ class WriterLock:
                 _unlock(self._descriptor)
             finally:
                 self._close()
+
+    def _refusal(self, holder: str) -> str:
+        """The message if another process does not release the lock in time."""
+        return (
+            f"{self._folder} is being written by {holder}: try again when it is done, or open the "
+            "database with a longer lock_timeout"
+        )
 
     def _close(self) -> None:
         """Close the file without unlocking it, which would take the lock from its owner."""

@@ -19,7 +19,9 @@ from hiernorm.adapters.colmap import (
     retrieve_pairs,
     verify_pairs,
 )
+from hiernorm.adapters.colmap.database import WAIT_SECONDS
 from hiernorm.adapters.colmap.importing import import_photos
+from hiernorm.adapters.colmap.locking import one_writer
 from hiernorm.adapters.colmap.mapping import import_pycolmap
 from hiernorm.adapters.colmap.soundness import require_colmap_file
 from hiernorm.array_types import Float32Array, UInt8Array
@@ -132,7 +134,7 @@ def reconstruct_photos(
         import_photos(Path(photos), names, database, single_camera=single_camera)
         _describe(Path(photos), names, database, settings, report)
 
-    with only_writer(folder):
+    with only_writer(folder), one_writer(database, WAIT_SECONDS):
         digests = digests_of(Path(photos), names)
         if len(set(digests.values())) < 2:
             raise ValueError(
@@ -155,7 +157,15 @@ def reconstruct_photos(
                 progress=lambda done, total: report("match", done, total),
             ),
         )
-        timed("verify", lambda: verify_pairs(database, pairs))
+        timed(
+            "verify",
+            lambda: verify_pairs(
+                database,
+                pairs,
+                threads=threads,
+                progress=lambda done, total: report("verify", done, total),
+            ),
+        )
         models = timed("map", lambda: map_into(folder, database, Path(photos), threads))
         if not models:
             raise _no_model(photos, digests)

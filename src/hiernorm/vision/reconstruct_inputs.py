@@ -11,7 +11,7 @@ from pathlib import Path
 from hiernorm._files import write_atomically
 from hiernorm._regular_files import read_regular
 from hiernorm.adapters.colmap import ColmapDatabase
-from hiernorm.adapters.colmap.database import MAX_IMAGES
+from hiernorm.adapters.colmap.records import MAX_IMAGES
 from hiernorm.storage.errors import LockedError, NotADatabaseError
 from hiernorm.storage.lock import WriterLock
 from hiernorm.vision.photos import is_utf8, list_photos, read_photo
@@ -173,7 +173,7 @@ def _read_digests(file: Path) -> dict[str, str]:
 def _remove_images(database: ColmapDatabase, numbers: Sequence[int]) -> None:
     """Remove images with all that belongs to them, and cameras that took no other image."""
     run = database.connection.execute
-    with database._transaction():
+    with database.transaction():
         run("CREATE TEMP TABLE gone (image_id INTEGER PRIMARY KEY)")
         database.connection.executemany("INSERT INTO gone VALUES (?)", [(n,) for n in numbers])
         for table in ("matches", "two_view_geometries"):

@@ -9,8 +9,8 @@ mapping are COLMAP's own, through pycolmap (extra ``colmap``).
 """
 
 from hiernorm.adapters.colmap.comparison import Comparison, PairComparison, compare_matches
-from hiernorm.adapters.colmap.database import ColmapDatabase, StoredImage
-from hiernorm.adapters.colmap.mapping import map_database, verify_pairs
+from hiernorm.adapters.colmap.database import ColmapDatabase
+from hiernorm.adapters.colmap.mapping import map_database
 from hiernorm.adapters.colmap.matcher import MatchingReport, match_database
 from hiernorm.adapters.colmap.options import DescriptorType, MatchingOptions
 from hiernorm.adapters.colmap.pairing import (
@@ -19,7 +19,9 @@ from hiernorm.adapters.colmap.pairing import (
     sequential_pairs,
     write_pairs,
 )
+from hiernorm.adapters.colmap.records import StoredImage
 from hiernorm.adapters.colmap.retrieval import retrieve_pairs
+from hiernorm.adapters.colmap.verification import verify_pairs
 
 __all__ = [
     "ColmapDatabase",

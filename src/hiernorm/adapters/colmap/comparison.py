@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from hiernorm.adapters.colmap.database import ColmapDatabase, Pair, pair_id
+from hiernorm.adapters.colmap.database import ColmapDatabase
 from hiernorm.adapters.colmap.matcher import (
     MEMORY,
     ImageIndexes,
@@ -18,6 +19,7 @@ from hiernorm.adapters.colmap.matcher import (
 )
 from hiernorm.adapters.colmap.options import MatchingOptions
 from hiernorm.adapters.colmap.pairing import exhaustive_pairs
+from hiernorm.adapters.colmap.records import Pair, pair_id
 from hiernorm.array_types import Int64Array
 from hiernorm.progress import ProgressCallback
 from hiernorm.threads import thread_count
@@ -104,18 +106,19 @@ def compare_matches(
         rules = options or MatchingOptions.for_type(kind)
         indexes = ImageIndexes(database, kind, memory, workers)
         compared = []
-        for pair, exact in match_pairs(indexes, wanted, rules, workers):
-            before = database.matches(pair)
-            assert before is not None
-            compared.append(
-                PairComparison(
-                    pair,
-                    (names[pair[0]], names[pair[1]]),
-                    *_compare(exact, before.astype(np.int64)),
+        with closing(match_pairs(indexes, wanted, rules, workers)) as matched:
+            for pair, exact in matched:
+                before = database.matches(pair)
+                assert before is not None
+                compared.append(
+                    PairComparison(
+                        pair,
+                        (names[pair[0]], names[pair[1]]),
+                        *_compare(exact, before.astype(np.int64)),
+                    )
                 )
-            )
-            if progress is not None:
-                progress(len(compared), len(wanted))
+                if progress is not None:
+                    progress(len(compared), len(wanted))
     return Comparison(sorted(compared, key=lambda one: one.pair))
 
 

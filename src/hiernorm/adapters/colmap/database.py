@@ -6,64 +6,33 @@ beside the writer see whole transactions, and a killed writer leaves the last on
 
 from __future__ import annotations
 
-import errno
-import os
-import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from threading import RLock
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from hiernorm._closing import Closing
+from hiernorm.adapters.colmap.blobs import checked_shape, float_width, to_array, to_floats
+from hiernorm.adapters.colmap.connection import (
+    column_names,
+    explained,
+    open_database,
+    require_schema,
+)
 from hiernorm.adapters.colmap.options import DescriptorType
+from hiernorm.adapters.colmap.records import Pair, StoredCamera, StoredImage, pair_id
 from hiernorm.array_types import AnyArray, Float32Array, UInt8Array, UInt32Array
 from hiernorm.storage.errors import (
     DamagedError,
     FormatVersionError,
-    LockedError,
-    NotADatabaseError,
 )
 
-MAX_IMAGES = 2147483647
-"""COLMAP's limit of image ids, and the factor in the id of a pair."""
 WAIT_SECONDS = 30.0
 """How long a locked database is waited for."""
-SIFT_BYTES = 128
-COLUMNS = {
-    "images": {"image_id", "name"},
-    "keypoints": {"image_id", "rows", "cols", "data"},
-    "descriptors": {"image_id", "rows", "cols", "data"},
-    "matches": {"pair_id", "rows", "cols", "data"},
-    "two_view_geometries": {"pair_id", "rows", "cols", "data"},
-}
-"""What is read and written here; all versions of COLMAP from 3.0 on have these."""
-
-Pair = tuple[int, int]
-"""Ids of two images, the smaller one first."""
-
-
-@dataclass(frozen=True)
-class StoredImage:
-    """An image of the database, with its number of descriptors; None if it has none stored."""
-
-    image_id: int
-    name: str
-    descriptors: int | None
-
-
-def pair_id(pair: Pair) -> int:
-    """COLMAP's id of a pair.
-
-    Examples
-    --------
-    >>> pair_id((1, 2))
-    2147483649
-    """
-    return MAX_IMAGES * pair[0] + pair[1]
 
 
 class ColmapDatabase(Closing):
@@ -83,22 +52,12 @@ class ColmapDatabase(Closing):
         self, path: Path | str, *, writable: bool = False, wait_seconds: float = WAIT_SECONDS
     ) -> None:
         self.path = Path(path)
-        if not self.path.is_file():
-            raise NotADatabaseError(f"no database at {self.path}: expected a file of COLMAP")
-        if writable and not os.access(self.path, os.W_OK):
-            raise PermissionError(errno.EACCES, f"{self.path} may not be written by this user")
         self._lock = RLock()
-        mode = "rw" if writable else "ro"
-        self.connection = sqlite3.connect(
-            f"{self.path.resolve().as_uri()}?mode={mode}",
-            uri=True,
-            timeout=wait_seconds,
-            isolation_level=None,
-            check_same_thread=False,
-        )
+        self.connection = open_database(self.path, writable=writable, wait_seconds=wait_seconds)
         try:
             with self._errors():
-                self._check_schema()
+                require_schema(self.connection, self.path)
+                self._has_types = "type" in column_names(self.connection, "descriptors")
         except BaseException:
             self.close()
             raise
@@ -114,22 +73,27 @@ class ColmapDatabase(Closing):
                 "SELECT images.image_id, name, rows FROM images "
                 "LEFT JOIN descriptors USING (image_id) ORDER BY image_id"
             ).fetchall()
-        return [
-            StoredImage(int(i), str(name), None if n is None else int(n)) for i, name, n in rows
-        ]
+        for _, name, count in rows:
+            if count is not None and not isinstance(count, int):
+                raise DamagedError(
+                    f"{self.path}: descriptors of image {name!r} have {count!r} rows, expected a "
+                    "number"
+                )
+        return [StoredImage(int(i), str(name), count) for i, name, count in rows]
 
     def descriptor_type(self, image_id: int) -> DescriptorType:
-        """The type of an image's descriptors; SIFT where the database has no types yet."""
+        """The type of an image's descriptors; SIFT where the database has no types yet.
+
+        COLMAP gives databases without types the type SIFT when it opens them.
+        """
         if not self._has_types:
             return DescriptorType.SIFT
         with self._errors():
             row = self.connection.execute(
-                "SELECT type, cols FROM descriptors WHERE image_id = ?", (image_id,)
+                "SELECT type FROM descriptors WHERE image_id = ?", (image_id,)
             ).fetchone()
         if row is None:
             raise KeyError(_no_descriptors(self.name(image_id)))
-        if row[0] == DescriptorType.UNDEFINED and row[1] == SIFT_BYTES:
-            return DescriptorType.SIFT  # as COLMAP migrates databases without types
         try:
             return DescriptorType(row[0])
         except ValueError:
@@ -138,22 +102,35 @@ class ColmapDatabase(Closing):
                 f"known are {', '.join(f'{t.value} ({t.name})' for t in DescriptorType)}"
             ) from None
 
+    def descriptor_shape(self, image_id: int) -> tuple[int, int]:
+        """Number and dimensions of an image's descriptors, checked without reading them."""
+        kind = self.descriptor_type(image_id)
+        with self._errors():
+            row = self.connection.execute(
+                "SELECT rows, cols, LENGTH(data) FROM descriptors WHERE image_id = ?", (image_id,)
+            ).fetchone()
+        if row is None:
+            raise KeyError(_no_descriptors(self.name(image_id)))
+        what = self._descriptors_of(image_id)
+        rows, cols = checked_shape(what, 1, row[0], row[1], row[2] or 0)
+        return rows, cols if kind == DescriptorType.SIFT else float_width(what, cols)
+
     def descriptors(self, image_id: int) -> UInt8Array | Float32Array:
         """The descriptors of an image: ``(n, d)`` uint8 for SIFT, float32 for all other types."""
         kind = self.descriptor_type(image_id)
         rows = self._blob("descriptors", image_id, np.uint8)
         if kind == DescriptorType.SIFT:
             return rows
-        if rows.shape[1] % 4:
-            raise DamagedError(
-                f"{self.path}: descriptors of image {self.name(image_id)!r} take {rows.shape[1]} "
-                "bytes each, which is no number of float32 values"
-            )
-        return rows.view(np.float32)
+        return to_floats(f"{self._descriptors_of(image_id)} (type {kind.name})", rows)
 
     def keypoints(self, image_id: int) -> Float32Array:
         """The keypoints ``(n, 2)``, ``(n, 4)`` or ``(n, 6)`` of an image; x and y come first."""
         found: Float32Array = self._blob("keypoints", image_id, np.float32)
+        if len(found) and found.shape[1] < 2:
+            raise DamagedError(
+                f"{self.path}: keypoints of image {self.name(image_id)!r} have {found.shape[1]} "
+                "columns, expected 2, 4 or 6"
+            )
         return found
 
     def stored_bytes(self, table: str) -> int:
@@ -175,6 +152,32 @@ class ColmapDatabase(Closing):
             )
             return {int(row[0]) for row in found}
 
+    def estimated_pairs(self) -> set[int]:
+        """Ids of the pairs that COLMAP's geometric verification has seen, be it without success."""
+        with self._errors():
+            found = self.connection.execute("SELECT pair_id FROM two_view_geometries")
+            return {int(row[0]) for row in found}
+
+    def columns(self, table: str) -> set[str]:
+        """The names of a table's columns; none if there is no such table."""
+        with self._errors():
+            return column_names(self.connection, table)
+
+    def camera(self, image_id: int) -> StoredCamera:
+        """The camera of an image."""
+        with self._errors():
+            row = self.connection.execute(
+                "SELECT camera_id, model, width, height, params, prior_focal_length FROM images "
+                "JOIN cameras USING (camera_id) WHERE image_id = ?",
+                (image_id,),
+            ).fetchone()
+        if row is None:
+            raise KeyError(f"image {self.name(image_id)!r} has no camera")
+        camera_id, model, width, height, params, known = row
+        return StoredCamera(
+            camera_id, model, width, height, np.frombuffer(params, np.float64), bool(known)
+        )
+
     def matches(self, pair: Pair) -> UInt32Array | None:
         """The stored matches ``(m, 2)`` of a pair; None if the pair was not matched."""
         with self._errors():
@@ -193,10 +196,8 @@ class ColmapDatabase(Closing):
         found
             Pairs with their matches ``(m, 2)``: the keypoint of the first image, of the second.
         """
-        with self._transaction():
+        with self.transaction():
             for pair, matches in found:
-                if not 0 <= pair[0] < pair[1]:
-                    raise ValueError(f"expected the smaller image id first, got {pair}")
                 data = np.ascontiguousarray(matches, np.uint32)
                 blob = data.tobytes() if len(data) else None
                 key = pair_id(pair)
@@ -206,10 +207,28 @@ class ColmapDatabase(Closing):
                 )
                 self.connection.execute("DELETE FROM two_view_geometries WHERE pair_id = ?", (key,))
 
+    def write_geometries(self, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> None:
+        """Write rows of the table ``two_view_geometries`` in one transaction.
+
+        Parameters
+        ----------
+        columns
+            Names of the columns.
+        rows
+            Their values as COLMAP stores them.
+        """
+        names, marks = ", ".join(columns), ", ".join("?" * len(columns))
+        with self.transaction():
+            self.connection.executemany(
+                f"REPLACE INTO two_view_geometries ({names}) VALUES ({marks})", rows
+            )
+
     def write_features(
         self, image_id: int, keypoints: Float32Array, descriptors: Float32Array
     ) -> None:
         """Write keypoints and float32 descriptors of an image, in one transaction.
+
+        Refused in a database without types, where they would be read as SIFT.
 
         Parameters
         ----------
@@ -220,13 +239,19 @@ class ColmapDatabase(Closing):
         descriptors
             ``(n, d)``; COLMAP has no name for their type.
         """
-        rows = (
-            np.ascontiguousarray(descriptors, np.float32)
-            .view(np.uint8)
-            .reshape(len(descriptors), -1)
-        )
+        rows = np.ascontiguousarray(descriptors, np.float32).view(np.uint8)
         frames = np.ascontiguousarray(keypoints, np.float32)
-        with self._transaction():
+        if len(frames) != len(rows):
+            raise ValueError(
+                f"image {self.name(image_id)!r} has {len(frames)} keypoints and {len(rows)} "
+                "descriptors, expected as many"
+            )
+        if not self._has_types:
+            raise FormatVersionError(
+                f"{self.path} has no types of descriptors, so float32 descriptors would be read "
+                "as SIFT: open it once with COLMAP 4 or newer, which adds the types"
+            )
+        with self.transaction():
             self.connection.execute(
                 "REPLACE INTO keypoints (image_id, rows, cols, data) VALUES (?, ?, ?, ?)",
                 (image_id, *frames.shape, frames.tobytes()),
@@ -237,20 +262,14 @@ class ColmapDatabase(Closing):
                 (image_id, int(DescriptorType.UNDEFINED), *rows.shape, rows.tobytes()),
             )
 
-    def delete_matches(self, pairs: Iterable[Pair]) -> None:
-        """Delete the matches and geometries of pairs, in one transaction."""
-        keys = [(pair_id(pair),) for pair in pairs]
-        with self._transaction():
-            for table in ("matches", "two_view_geometries"):
-                self.connection.executemany(f"DELETE FROM {table} WHERE pair_id = ?", keys)
-
     def require_unlocked(self) -> None:
         """LockedError if another process is writing, and still is after ``wait_seconds``."""
-        with self._transaction():
+        with self.transaction():
             pass
 
     @contextmanager
-    def _transaction(self) -> Iterator[None]:
+    def transaction(self) -> Iterator[None]:
+        """Write what the block changes, all or nothing."""
         with self._errors():
             self.connection.execute("BEGIN IMMEDIATE")
             try:
@@ -263,53 +282,9 @@ class ColmapDatabase(Closing):
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        """Errors of SQLite as those of this package, which say what to do."""
-        try:
-            with self._lock:  # one connection serves all threads
-                yield
-        except sqlite3.DatabaseError as error:
-            text = str(error)
-            if "locked" in text or "busy" in text:
-                raise LockedError(
-                    f"{self.path} is locked: another process is writing to it. Wait for it, then "
-                    "run this again; pairs that are matched already are kept"
-                ) from error
-            if "full" in text:
-                raise OSError(
-                    errno.ENOSPC,
-                    f"no space left for {self.path}. What was written is kept: make room and run "
-                    "this again",
-                ) from error
-            if "not a database" in text:
-                raise NotADatabaseError(f"{self.path} is not a database of COLMAP") from error
-            if "malformed" in text:
-                raise DamagedError(f"{self.path} is damaged: {text}") from error
-            if "disk I/O" in text or "unable to open" in text:
-                raise OSError(
-                    errno.EIO,
-                    f"{self.path} cannot be read or written ({text}): is the disk full, or its "
-                    "folder closed to this user? What was written is kept: mend this and run it "
-                    "again",
-                ) from error
-            raise
-
-    def _check_schema(self) -> None:
-        """Raise unless the tables are COLMAP's."""
-        version = int(self.connection.execute("PRAGMA user_version").fetchone()[0])
-        for table, needed in COLUMNS.items():
-            found = {str(r[1]) for r in self.connection.execute(f"PRAGMA table_info({table})")}
-            if not found:
-                raise NotADatabaseError(
-                    f"{self.path} is an SQLite file, but not of COLMAP: it has no table {table!r}"
-                )
-            if not needed <= found:
-                raise FormatVersionError(
-                    f"{self.path} has the schema of another version of COLMAP ({version}): table "
-                    f"{table!r} has no column {', '.join(sorted(needed - found))}. Open it once "
-                    "with that version or a newer one, or update hiernorm"
-                )
-        columns = self.connection.execute("PRAGMA table_info(descriptors)").fetchall()
-        self._has_types = any(row[1] == "type" for row in columns)
+        """Errors that say what to do; one connection serves all threads."""
+        with explained(self.path), self._lock:
+            yield
 
     def name(self, image_id: int) -> str:
         """The name of an image; its number if it has none."""
@@ -334,16 +309,13 @@ class ColmapDatabase(Closing):
         return self._array(f"{table} of image {self.name(image_id)!r}", dtype, *row)
 
     def _array(
-        self, what: str, dtype: npt.DTypeLike, rows: int, cols: int, data: bytes | None
+        self, what: str, dtype: npt.DTypeLike, rows: object, cols: object, data: bytes | None
     ) -> AnyArray:
-        content = data or b""
-        expected = rows * cols * np.dtype(dtype).itemsize
-        if len(content) != expected:
-            raise DamagedError(
-                f"{self.path}: {what} should take {expected} bytes ({rows} x {cols}), "
-                f"found {len(content)}"
-            )
-        return np.frombuffer(content, dtype).reshape(rows, cols)
+        return to_array(f"{self.path}: {what}", dtype, rows, cols, data)
+
+    def _descriptors_of(self, image_id: int) -> str:
+        """Names descriptors in errors."""
+        return f"{self.path}: descriptors of image {self.name(image_id)!r}"
 
 
 def _no_descriptors(name: str) -> str:

@@ -1,63 +1,18 @@
-"""Geometric verification and mapping, both by COLMAP itself (extra ``colmap``)."""
+"""Mapping by COLMAP itself (extra ``colmap``)."""
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from hiernorm.adapters.colmap.database import WAIT_SECONDS, ColmapDatabase, Pair, pair_id
-from hiernorm.adapters.colmap.pairing import exhaustive_pairs, write_pairs
-from hiernorm.adapters.colmap.soundness import require_sound_matches
+from hiernorm.adapters.colmap.database import ColmapDatabase
 from hiernorm.adapters.disk_space import require_space
 from hiernorm.extras import import_extra
 
 SEED = 0
 """Of COLMAP's random numbers, so that the same call does the same work again."""
-
-
-def verify_pairs(
-    path: Path | str, pairs: Iterable[Pair] | None = None, *, wait_seconds: float = WAIT_SECONDS
-) -> int:
-    """Verify the stored matches of pairs by ``pycolmap.verify_matches``.
-
-    Parameters
-    ----------
-    path
-        A database with matches.
-    pairs
-        Image ids; None for all pairs.
-    wait_seconds
-        How long to wait for another process that is writing.
-
-    Returns
-    -------
-    The number of these pairs that have verified matches.
-    """
-    pycolmap = import_pycolmap()
-    with ColmapDatabase(path, writable=True, wait_seconds=wait_seconds) as database:
-        images = database.images()
-        wanted = exhaustive_pairs(images) if pairs is None else list(pairs)
-        matches = database.stored_bytes("matches")
-        require_sound_matches(database, wanted)
-        database.require_unlocked()
-    # Inliers are some of the matches: in the log first, then in the database. COLMAP packs the
-    # database when it closes it, through the log too.
-    require_space(path, 2 * matches + Path(path).stat().st_size, "COLMAP")
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        explained_errors(path),
-        quiet_colmap(pycolmap),
-    ):
-        file = Path(folder) / "pairs.txt"
-        write_pairs(file, wanted, images)
-        options = pycolmap.TwoViewGeometryOptions()
-        options.ransac.random_seed = SEED
-        pycolmap.verify_matches(str(path), str(file), options=options)
-    with ColmapDatabase(path) as database:
-        return len(database.verified_pairs() & {pair_id(pair) for pair in wanted})
 
 
 def map_database(

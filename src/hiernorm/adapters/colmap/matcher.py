@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 
 import numpy as np
 
-from hiernorm.adapters.colmap.database import ColmapDatabase, Pair, pair_id
+from hiernorm.adapters.colmap.database import WAIT_SECONDS, ColmapDatabase
+from hiernorm.adapters.colmap.locking import one_writer
 from hiernorm.adapters.colmap.options import DescriptorType, MatchingOptions
+from hiernorm.adapters.colmap.pair_work import COMMIT_SECONDS, in_batches, side_by_side
 from hiernorm.adapters.colmap.pairing import exhaustive_pairs
+from hiernorm.adapters.colmap.records import Pair, pair_id
 from hiernorm.array_types import (
     AnyArray,
     BoolArray,
@@ -30,8 +33,6 @@ from hiernorm.threads import thread_count
 
 MEMORY = 2**30
 """Bytes of indexes that are kept, unless another limit is given."""
-COMMIT_SECONDS = 2.0
-"""Matches are committed about this often."""
 BLOCK_IMAGES = 32
 """Pairs are matched in blocks of this many images by as many, so that indexes are used again."""
 SAMPLE_IMAGES = 8
@@ -72,6 +73,7 @@ def match_database(
     replace: bool = False,
     threads: int | None = None,
     memory: int = MEMORY,
+    wait_seconds: float = WAIT_SECONDS,
     progress: ProgressCallback | None = None,
 ) -> MatchingReport:
     """Match pairs of images exactly and write their matches as COLMAP does.
@@ -88,58 +90,66 @@ def match_database(
     options
         None for the defaults of the descriptors' type (:meth:`MatchingOptions.for_type`).
     replace
-        Whether pairs that have matches are matched again; theirs are deleted first.
+        Whether pairs that have matches are matched again. Each keeps its former matches until its
+        new ones are written. A call that was interrupted begins from the start when it is called
+        again.
     threads
         As for :class:`hiernorm.Index`. Pairs are matched side by side.
     memory
         Bytes of indexes that are kept between pairs; one pair is always possible.
+    wait_seconds
+        How long to wait for another process that matches, verifies or writes.
     progress
         Called with the pairs done and their number.
     """
     start = time.perf_counter()
     workers = thread_count(threads)
-    with ColmapDatabase(path, writable=True) as database:
+    with (
+        ColmapDatabase(path, writable=True, wait_seconds=wait_seconds) as database,
+        one_writer(path, wait_seconds),
+    ):
         images = database.images()
-        wanted = list(exhaustive_pairs(images) if pairs is None else pairs)
+        wanted = list(dict.fromkeys(exhaustive_pairs(images) if pairs is None else pairs))
         kind = common_type(database, wanted)
         rules = options or MatchingOptions.for_type(kind)
-        if replace:
-            database.delete_matches(wanted)
-        done = database.matched_pairs()
+        done = set() if replace else database.matched_pairs()
         todo = in_blocks([pair for pair in wanted if pair_id(pair) not in done])
         indexes = ImageIndexes(database, kind, memory, workers)
         total = 0
-        unwritten: list[tuple[Pair, Int64Array]] = []
-        written_at = time.perf_counter()
-        try:
-            for count, (pair, found) in enumerate(
-                match_pairs(indexes, todo, rules, workers), start=1
-            ):
+        with (
+            in_batches(database.write_matches, COMMIT_SECONDS) as add,
+            closing(match_pairs(indexes, todo, rules, workers)) as matched,
+        ):
+            for count, (pair, found) in enumerate(matched, start=1):
                 total += len(found)
-                unwritten.append((pair, found))
-                if time.perf_counter() - written_at > COMMIT_SECONDS:
-                    database.write_matches(unwritten)
-                    unwritten, written_at = [], time.perf_counter()
+                add(pair, found)
                 if progress is not None:
                     progress(count, len(todo))
-        finally:
-            # After Ctrl-C too: what is matched is kept.
-            if unwritten:
-                database.write_matches(unwritten)
     return MatchingReport(len(todo), len(wanted) - len(todo), total, time.perf_counter() - start)
 
 
 def common_type(database: ColmapDatabase, pairs: Sequence[Pair]) -> DescriptorType:
-    """The one type of the descriptors of all images of ``pairs``; raises if there are several."""
+    """The one type of the descriptors of all images of ``pairs``.
+
+    Raises if there are several types or widths, or if the descriptors of an image are damaged.
+    """
     kinds: dict[DescriptorType, int] = {}
+    widths: dict[int, int] = {}
     for image in sorted({image for pair in pairs for image in pair}):
         kinds.setdefault(database.descriptor_type(image), image)
+        rows, width = database.descriptor_shape(image)
+        if rows:
+            widths.setdefault(width, image)
+    advice = "extract the features of all images in one way, or pass pairs of one"
     if len(kinds) > 1:
-        names = {image.image_id: image.name for image in database.images()}
-        held = ", ".join(f"{kind.name} ({names[image]})" for kind, image in kinds.items())
+        held = ", ".join(f"{kind.name} ({database.name(image)})" for kind, image in kinds.items())
         raise ValueError(
-            f"descriptors of different types cannot be matched, found {held}: extract the features "
-            "of all images in one way, or pass pairs of one type"
+            f"descriptors of different types cannot be matched, found {held}: {advice} type"
+        )
+    if len(widths) > 1:
+        held = ", ".join(f"{width} ({database.name(image)})" for width, image in widths.items())
+        raise ValueError(
+            f"descriptors of different dimensions cannot be matched, found {held}: {advice} width"
         )
     return next(iter(kinds), DescriptorType.SIFT)
 
@@ -210,26 +220,13 @@ class ImageIndexes:
 
 def match_pairs(
     indexes: ImageIndexes, pairs: Sequence[Pair], options: MatchingOptions, threads: int
-) -> Iterable[tuple[Pair, Int64Array]]:
+) -> Generator[tuple[Pair, Int64Array], None, None]:
     """Match pairs side by side; yields each with its matches ``(m, 2)``, in the order of pairs."""
     if len(pairs) < threads or threads == 1:
         for pair in pairs:
             yield pair, match_pair(indexes, pair, options, threads)
         return
-    with ThreadPoolExecutor(threads) as pool:
-        waiting: OrderedDict[Pair, Future[Int64Array]] = OrderedDict()
-        try:
-            for pair in pairs:
-                waiting[pair] = pool.submit(match_pair, indexes, pair, options, 1)
-                if len(waiting) >= 4 * threads:
-                    first, future = waiting.popitem(last=False)
-                    yield first, future.result()
-            while waiting:
-                first, future = waiting.popitem(last=False)
-                yield first, future.result()
-        finally:
-            for future in waiting.values():
-                future.cancel()
+    yield from side_by_side(lambda pair: match_pair(indexes, pair, options, 1), pairs, threads)
 
 
 def match_pair(

@@ -42,7 +42,7 @@ def write_comparison(
     with ColmapDatabase(database) as opened:
         points = [opened.keypoints(image)[:, :2].astype(np.float64) for image in pair.pair]
     pictures = [
-        _blank(at) if photos is None else read_colour(Path(photos) / name)
+        _blank(at) if photos is None else _read_photo(Path(photos), name)
         for at, name in zip(points, pair.names, strict=True)
     ]
     write_picture(path, draw_comparison(pair, pictures, points))
@@ -98,6 +98,15 @@ def draw_comparison(
     for text, place, colour in words:
         cv2.putText(canvas, text, place, cv2.FONT_HERSHEY_SIMPLEX, 0.6, colour, 1, cv2.LINE_AA)
     return canvas
+
+
+def _read_photo(photos: Path, name: str) -> UInt8Array:
+    try:
+        return read_colour(photos / name)
+    except FileNotFoundError:
+        raise FileNotFoundError(
+            f"{photos} has no photo {name}: expected the folder of the photos of this database"
+        ) from None
 
 
 def _blank(points: Float64Array) -> UInt8Array:

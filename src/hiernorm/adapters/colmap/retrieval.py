@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from hiernorm.adapters.colmap.database import ColmapDatabase, Pair
+from hiernorm.adapters.colmap.database import ColmapDatabase
 from hiernorm.adapters.colmap.matcher import common_type
+from hiernorm.adapters.colmap.records import Pair
 from hiernorm.array_types import Float32Array, Int64Array
 from hiernorm.index import Index
 from hiernorm.progress import ProgressCallback

@@ -7,7 +7,9 @@ from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
 
-from hiernorm.adapters.colmap.database import COLUMNS, ColmapDatabase, Pair
+from hiernorm.adapters.colmap.connection import COLUMNS
+from hiernorm.adapters.colmap.database import ColmapDatabase
+from hiernorm.adapters.colmap.records import Pair
 from hiernorm.storage.errors import DamagedError, NotADatabaseError
 
 TABLES = {*COLUMNS, "cameras", "rigs", "rig_sensors", "frames", "frame_data", "pose_priors"}
