@@ -58,16 +58,22 @@ def model_rows(runs: Runs) -> Rows:
 
 
 def time_rows(runs: Runs) -> Rows:
-    """Milliseconds a pair, wall and processor time, by scene, features, threads and method."""
+    """Milliseconds of wall time for a pair: a row of every scene, a column of every method."""
+    found: dict[tuple[str, int, int], dict[str, float]] = {}
+    others: dict[tuple[str, int, int], float] = {}
+    for run in in_order(runs, "scene", "features", "threads"):
+        key = run["scene"], run["features"], run["threads"]
+        pair = {m: 1e3 * seconds / run["pairs"] for m, seconds in run["seconds"].items()}
+        found.setdefault(key, {}).update(pair)
+        others[key] = max(others.get(key, 0.0), run["other_processes"])
+    methods = [method for method in METHODS if any(method in times for times in found.values())]
     rows = []
-    for run in in_order(runs, "scene", "features", "threads", "methods"):
-        for method, seconds in run["seconds"].items():
-            values = (seconds, run["processor_seconds"][method])
-            start = [run["scene"], f"{run['features']:,}", str(run["threads"]), METHODS[method]]
-            times = [f"{1e3 * value / run['pairs']:,.0f}" for value in values]
-            rows.append([*start, str(run["pairs"]), *times, f"{run['other_processes']:.0%}"])
-    head = ["scene", "features", "threads", "method", "pairs", "ms a pair"]
-    return Rows([*head, "processor ms a pair", "load of others"], rows)
+    for key, times in found.items():
+        scene, features, threads = key
+        cells = [f"{times[m]:,.0f}" if m in times else "" for m in methods]
+        rows.append([scene, f"{features:,}", str(threads), *cells, f"{others[key]:.0%}"])
+    head = ["scene", "features", "threads", *(METHODS[method] for method in methods)]
+    return Rows([*head, "load of others"], rows)
 
 
 def memory_rows(runs: Runs) -> Rows:
