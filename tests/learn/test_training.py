@@ -29,7 +29,7 @@ from hiernorm.learn import (
     load_weights,
     train_network,
 )
-from hiernorm.learn.run import STATE
+from hiernorm.learn.run import BEGUN, STATE
 from hiernorm.learn.train import LOG, MODEL, learning_rate
 from patch_scenes import write_scene
 
@@ -365,7 +365,7 @@ def test_the_command_trains_logs_draws_and_exports(scene: Path, tmp_path: Path) 
     assert result.exit_code == 0, result.output
     assert "epoch   1" in result.output
     assert "patches/s" in result.output
-    names = {STATE, MODEL, LOG, "curves.png", "export.onnx", "export-int8.onnx"}
+    names = {BEGUN, STATE, MODEL, LOG, "curves.png", "export.onnx", "export-int8.onnx"}
     assert {p.name for p in out.iterdir()} == names
     assert (out / "curves.png").read_bytes()[:4] == b"\x89PNG"
     again = CliRunner().invoke(app, ["train", *options, "--out", str(out)])
