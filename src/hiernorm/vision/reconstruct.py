@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -154,7 +155,7 @@ def reconstruct_photos(
                 database,
                 pairs,
                 threads=threads,
-                progress=lambda done, total: report("match", done, total),
+                progress=partial(report, "match"),
             ),
         )
         timed(
@@ -163,7 +164,7 @@ def reconstruct_photos(
                 database,
                 pairs,
                 threads=threads,
-                progress=lambda done, total: report("verify", done, total),
+                progress=partial(report, "verify"),
             ),
         )
         models = timed("map", lambda: map_into(folder, database, Path(photos), threads))
