@@ -1,15 +1,11 @@
-"""Databases of COLMAP that are locked, foreign, damaged, full, or left by a killed process."""
+"""Databases of COLMAP that are foreign or damaged."""
 
 from __future__ import annotations
 
 import os
 import re
 import shutil
-import signal
 import sqlite3
-import subprocess
-import sys
-from contextlib import closing
 
 import numpy as np
 import pytest
@@ -19,12 +15,10 @@ pytest.importorskip("cv2", reason="needs OpenCV")
 
 from click.testing import CliRunner
 
-from colmap_support import photo_views, sift_bytes, write_database
+from colmap_support import photo_views, sift_bytes, stored_matches, write_database
 from hiernorm.adapters.colmap import (
     ColmapDatabase,
     DescriptorType,
-    MatchingOptions,
-    compare_matches,
     match_database,
     verify_pairs,
 )
@@ -54,11 +48,6 @@ def change(path, statement, values=()):
     connection.execute(statement, values)
     connection.commit()
     connection.close()
-
-
-def stored_matches(path):
-    with closing(sqlite3.connect(path)) as connection:
-        return connection.execute("SELECT * FROM matches ORDER BY pair_id").fetchall()
 
 
 def test_a_missing_file_is_not_created(tmp_path):
@@ -107,69 +96,6 @@ def test_float_descriptors_of_128_bytes_are_no_sift(database):
         with pytest.raises(FormatVersionError, match="has no types of descriptors"):
             opened.write_features(2, keypoints, rows)
         np.testing.assert_array_equal(opened.descriptors(2), before)
-
-
-def test_a_locked_database_is_not_changed_and_named(database):
-    other = sqlite3.connect(database, isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")
-    with (
-        ColmapDatabase(database, writable=True, wait_seconds=0.1) as opened,
-        pytest.raises(LockedError, match="another process is writing"),
-    ):
-        opened.write_matches([((1, 2), np.zeros((20, 2)))])
-    other.execute("ROLLBACK")
-    other.close()
-    with ColmapDatabase(database) as opened:
-        assert opened.matched_pairs() == set()
-
-
-def test_readers_beside_the_writer_see_whole_pairs(database):
-    rows = np.arange(40).reshape(20, 2)
-    with ColmapDatabase(database) as reader, ColmapDatabase(database, writable=True) as writer:
-        writer.connection.execute("BEGIN IMMEDIATE")
-        writer.connection.execute("INSERT INTO matches VALUES (2147483649, 20, 2, NULL)")
-        assert reader.matches((1, 2)) is None
-        writer.connection.execute("ROLLBACK")
-        writer.write_matches([((1, 2), rows)])
-        np.testing.assert_array_equal(reader.matches((1, 2)), rows)
-
-
-def test_a_full_disk_keeps_what_was_written(database):
-    rows = np.arange(40).reshape(20, 2)
-    with ColmapDatabase(database, writable=True) as opened:
-        opened.write_matches([((1, 2), rows)])
-        pages = opened.connection.execute("PRAGMA page_count").fetchone()[0]
-        opened.connection.execute(f"PRAGMA max_page_count = {pages}")
-        large = np.zeros((100_000, 2))
-        with pytest.raises(OSError, match="no space left"):
-            opened.write_matches([((1, 3), rows), ((1, 4), large)])
-        np.testing.assert_array_equal(opened.matches((1, 2)), rows)
-        assert opened.matches((1, 3)) is None  # of the same transaction
-    assert match_database(database).kept == 1
-
-
-def test_features_are_written_whole_or_not_at_all(database):
-    rng = np.random.default_rng(0)
-    keypoints, rows = np.float32(rng.uniform(0, 90, (9, 4))), np.float32(rng.normal(size=(9, 16)))
-    with ColmapDatabase(database, writable=True) as opened:
-        before = opened.keypoints(2)
-        pages = opened.connection.execute("PRAGMA page_count").fetchone()[0]
-        opened.connection.execute(f"PRAGMA max_page_count = {pages}")
-        large = (np.zeros((100_000, width), np.float32) for width in (4, 16))
-        with pytest.raises(OSError, match="no space left"):
-            opened.write_features(2, *large)
-        np.testing.assert_array_equal(opened.keypoints(2), before)
-        opened.write_features(1, keypoints, rows)
-        np.testing.assert_array_equal(opened.keypoints(1), keypoints)
-        np.testing.assert_array_equal(opened.descriptors(1), rows)
-
-
-def test_verification_needs_room_before_colmap_begins(database, monkeypatch):
-    match_database(database)
-    usage = shutil.disk_usage(database.parent)
-    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=2**20))
-    with pytest.raises(OSError, match=r"no space left .* 1,048,576 are free"):
-        verify_pairs(database)
 
 
 BROKEN = {
@@ -313,63 +239,8 @@ def test_descriptors_that_are_not_finite_are_named_and_no_pair_is_lost(database,
     assert [row[0] for row in stored_matches(database)] == [row[0] for row in before]
 
 
-def test_replacing_keeps_the_former_matches_until_the_new_ones_are_written(database):
-    class StopError(Exception):
-        pass
-
-    def stop(done, total):
-        if done == 2:
-            raise StopError
-
-    match_database(database)
-    before = stored_matches(database)
-    other = MatchingOptions(max_ratio=0.7)
-    with pytest.raises(StopError):
-        match_database(database, options=other, replace=True, threads=1, progress=stop)
-    between = stored_matches(database)
-    assert between[2:] == before[2:]
-    assert all(new != old for new, old in zip(between[:2], before[:2], strict=True))
-    again = match_database(database, options=other, replace=True)
-    assert (again.matched, again.kept) == (6, 0)
-    assert compare_matches(database, other).missed == 0
-
-
-@pytest.mark.skipif(os.name == "nt", reason="needs SIGKILL")
-def test_replacing_that_is_killed_loses_no_pair(database):
-    match_database(database)
-    before = stored_matches(database)
-    code = KILLED.replace("threads=1", "threads=1, replace=True")
-    done = subprocess.run([sys.executable, "-c", code, str(database)], capture_output=True)
-    assert done.returncode == -signal.SIGKILL
-    assert stored_matches(database) == before
-
-
 def test_an_image_without_features_has_no_matches(database):
     change(database, "UPDATE descriptors SET rows = 0, data = NULL WHERE image_id = 1")
     match_database(database, [(1, 2)])
     with ColmapDatabase(database) as opened:
         assert opened.matches((1, 2)).shape == (0, 2)
-
-
-KILLED = """
-import os, signal, sys
-import hiernorm.adapters.colmap.matcher as matcher
-matcher.COMMIT_SECONDS = 0.0
-def kill(done, total):
-    if done == 3:
-        os.kill(os.getpid(), signal.SIGKILL)
-matcher.match_database(sys.argv[1], threads=1, progress=kill)
-"""
-
-
-@pytest.mark.skipif(os.name == "nt", reason="needs SIGKILL")
-def test_a_killed_process_leaves_whole_pairs_and_the_rest_is_done_later(database):
-    done = subprocess.run([sys.executable, "-c", KILLED, str(database)], capture_output=True)
-    assert done.returncode == -signal.SIGKILL
-    connection = sqlite3.connect(database)
-    assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-    connection.close()
-    report = match_database(database)
-    assert (report.matched, report.kept) == (3, 3)
-    found = compare_matches(database)
-    assert (len(found.pairs), found.missed, found.added) == (6, 0, 0)

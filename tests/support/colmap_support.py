@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import cv2
@@ -66,3 +68,9 @@ def colmap_brute_force(a, b, **changes):
         stored[-1].data = rows
     matcher = pycolmap.FeatureMatcher.create(options)
     return matcher.match(None, stored[0], None, stored[1]).astype(np.int64)
+
+
+def stored_matches(path):
+    """All rows of the table `matches`, in the order of pairs."""
+    with closing(sqlite3.connect(path)) as connection:
+        return connection.execute("SELECT * FROM matches ORDER BY pair_id").fetchall()
