@@ -7,24 +7,13 @@ from pathlib import Path
 
 import numpy as np
 
+from experiments.models.places import PLACES
 from experiments.models.recipes import COMMON
 from hiernorm.array_types import Int64Array, UInt8Array
 from hiernorm.learn import PhotoTour, TrainingSettings, load_sets
 from hiernorm.learn.augmentation import disturb_frames
 from hiernorm.learn.development import DevelopmentScene
 from hiernorm.learn.pairs import Pairs, make_pairs
-
-PLACES = (
-    "castle",
-    "brighton",
-    "lund",
-    "conch",
-    "banana",
-    "lewis",
-    "garfield",
-    "seneca",
-    "orchard",
-)
 
 KINDS = ("tracks", "views")
 """Scenes of a place: points that several photos show, and photos seen through homographies."""

@@ -6,6 +6,8 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
+from experiments.models.places import PLACES
+
 
 @dataclass(frozen=True)
 class Step:
@@ -104,6 +106,8 @@ _AGAINST = " ".join(
         "hardtfeat={data}/weights/hardtfeat-liberty.safetensors",
     )
 )
+
+_TRAINED_ON = " ".join(f"--train {place}-tracks" for place in PLACES)
 
 PLAN: tuple[Step, ...] = (
     _features("hn16"),
@@ -249,12 +253,22 @@ PLAN: tuple[Step, ...] = (
         needs=("data",),
     ),
     Step(
+        "tracks",
+        "models.tracks",
+        "--photos {data}/photos --out {work}/tracks",
+        minutes=6,
+        needs=("data",),
+        timing=False,
+        smoke="--keypoints 200",
+    ),
+    Step(
         "reproduce",
         "reproduce",
-        "--data {data} --train castle --test fox monstree --recipe tuned --threads 2",
+        f"--data {{data}} --train-data {{work}}/tracks {_TRAINED_ON} --test fox monstree "
+        "--recipe tuned --threads 2",
         ("REPORT.md", "index.html", "settings.json"),
         minutes=150,
-        needs=("data",),
+        needs=("tracks",),
     ),
 )
 

@@ -29,6 +29,9 @@ from experiments.reproduce.work import Work
 @click.command("reproduce", cls=Experiment)
 @click.option("--data", type=FOLDER, help="Folder of scenes (folders or zips) and photos/<scene>/.")
 @click.option(
+    "--train-data", type=FOLDER, help="Folder of the scenes to train on, if it is not --data."
+)
+@click.option(
     "--train",
     "trains",
     multiple=True,
@@ -71,6 +74,7 @@ from experiments.reproduce.work import Work
 @click.option("--json", "as_json", is_flag=True, help="Print the list, or where it went, as JSON.")
 def main(
     data: Path | None,
+    train_data: Path | None,
     trains: tuple[str, ...],
     tests: tuple[str, str] | None,
     out: Path,
@@ -102,7 +106,7 @@ def main(
         scenes = _find_scenes(data, train, tests, out, smoke, only_list)
         options = _options(scenes, out, recipe, baseline, budget, smoke, force, threads, seed)
         size = options.size if epochs is None else replace(options.size, tuned_epochs=epochs)
-        options = replace(options, more_train=trains[1:], size=size)
+        options = replace(options, more_train=trains[1:], size=size, train_data=train_data)
         if only_list:
             parts = _list_parts(options)
             if as_json:

@@ -149,7 +149,7 @@ class Databases:
         self.split = cache(self._split)
 
     def _open(self, name: str) -> PhotoTour:
-        return PhotoTour(self._options.data, name)
+        return PhotoTour(self._options.folder_of(name), name)
 
     def _split(self, name: str) -> Split:
         return split_scene(self.scene(name), self._options.size.more_queries, self._options.seed)

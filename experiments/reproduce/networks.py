@@ -134,7 +134,7 @@ class Variants:
         scenes = (options.train, *options.more_train)
         return {
             **TUNED,
-            "data": tuple(str(options.data / scene) for scene in scenes),
+            "data": tuple(str(options.folder_of(scene) / scene) for scene in scenes),
             "teacher": (str(self.plain.backbone.weights),),
             "epochs": 0,
             "head_epochs": options.size.tuned_epochs,
@@ -155,7 +155,7 @@ class Variants:
         major, alpha = point
         out = self._folder / name.replace("/", "_")
         settings = TrainingSettings(
-            data=(str(self._options.data / self._options.train),),
+            data=(str(self._options.folder_of(self._options.train) / self._options.train),),
             architecture=load_network(self.plain.backbone.weights).architecture,
             major=major,
             alpha=alpha,
@@ -187,7 +187,8 @@ class Variants:
         major, _ = point
         name = point_name(point)
         if major not in self._turns:
-            scene = PhotoTour(self._options.data, self._options.train)
+            train = self._options.train
+            scene = PhotoTour(self._options.folder_of(train), train)
             features = self.plain.backbone.features(scene_source(scene)).astype(np.float64)
             units = features / np.linalg.norm(features, axis=1, keepdims=True)
             self._turns[major] = separating_directions(units, scene.points, major)

@@ -146,6 +146,8 @@ class Options:
         Of everything drawn; of networks and training. Searches are timed with one thread.
     force
         Repeat runs that are finished.
+    train_data
+        The folder of the scenes to train on, if it is not ``data``.
     """
 
     data: Path
@@ -159,6 +161,7 @@ class Options:
     seed: int = 0
     threads: int = 1
     force: bool = False
+    train_data: Path | None = None
 
     def __post_init__(self) -> None:
         """Refuse what cannot be run."""
@@ -173,6 +176,12 @@ class Options:
                 f"expected a training scene and two others to test on, got {self.train} and "
                 f"{', '.join(self.tests)}"
             )
+
+    def folder_of(self, scene: str) -> Path:
+        """Return the folder that a scene is in."""
+        if self.train_data is not None and scene in (self.train, *self.more_train):
+            return self.train_data
+        return self.data
 
     def settings(self) -> dict[str, Any]:
         """What a result depends on: a finished run of other settings is not taken for this one."""

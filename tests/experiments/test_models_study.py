@@ -5,12 +5,14 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import cv2
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
 pytest.importorskip("torch", reason="needs hiernorm[train]")
 
+from colmap_support import photo_views
 from experiments.harness.records import read_record
 from experiments.models.__main__ import main
 from experiments.models.development import main as measure_development
@@ -19,6 +21,7 @@ from experiments.models.held_out import main as measure_held_out
 from experiments.models.measured import many_pairs, open_tracks
 from experiments.models.ratio import compare_models
 from experiments.models.scenes import main as count_scenes
+from experiments.models.tracks import main as make_tracks
 from hiernorm.learn import PhotoTour, load_network, load_weights
 from hiernorm.learn.checkpoint import save_weights
 from hiernorm.learn.network import make_network
@@ -47,6 +50,29 @@ def test_scenes_are_counted(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     (row,) = read_record(tmp_path / "out" / "scenes.json").result["scenes"]
     assert (row["points"], row["patches"], row["views"], row["most_views"]) == (24, 96, 4.0, 4)
+
+
+def test_tracks_are_made_of_each_place_once(tmp_path: Path) -> None:
+    for place in ("castle", "orchard", "unknown"):
+        (tmp_path / "photos" / place).mkdir(parents=True)
+        for number, view in enumerate(photo_views(3)):
+            cv2.imwrite(str(tmp_path / "photos" / place / f"{number}.png"), view)
+    command = ["--photos", str(tmp_path / "photos"), "--keypoints", "200"]
+    command += ["--out", str(tmp_path / "scenes")]
+    result = CliRunner().invoke(make_tracks, command)
+    assert result.exit_code == 0, result.output
+    made = {file.name: file.read_bytes() for file in (tmp_path / "scenes").iterdir()}
+    assert sorted(made) == ["castle-tracks.zip", "orchard-tracks.zip"]
+    assert len(PhotoTour.open(str(tmp_path / "scenes" / "castle-tracks.zip"))) > 20
+    (tmp_path / "scenes" / "orchard-tracks.zip").unlink()
+    result = CliRunner().invoke(make_tracks, command)
+    assert "orchard: " in result.stderr
+    assert "castle: " not in result.stderr
+    for name, content in made.items():
+        assert (tmp_path / "scenes" / name).read_bytes() == content
+    result = CliRunner().invoke(make_tracks, ["--photos", str(tmp_path), "--out", str(tmp_path)])
+    assert result.exit_code == 2
+    assert "has no folder of castle" in result.output
 
 
 def test_development_scenes_measure_quality_and_share(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import importlib
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -31,6 +32,7 @@ from experiments.reproduce.report import run_parts
 from hiernorm.learn.network import HNHardNet
 from hiernorm.learn.phototour import PhotoTour
 from hiernorm.learn.rotate import embed_all, rotate_network
+from hiernorm.learn.run import TrainingRun
 from hiernorm.learn.scenes.embedded import embedded_photos
 from hiernorm.learn.scenes.writer import SceneWriter
 from hiernorm.reference import algorithm_1
@@ -149,6 +151,28 @@ def test_papers_recipe_trains_and_does_not_train_twice(options: Options) -> None
     again = Variants(paper).make((16, 1 / 8))
     assert log.stat().st_mtime_ns == before
     assert again.backbone.weights == variant.backbone.weights
+
+
+def test_tuned_recipe_trains_on_scenes_of_another_folder(options: Options, tmp_path: Path) -> None:
+    train_data = tmp_path / "tracks"
+    train_data.mkdir()
+    for number in range(3):
+        shutil.copyfile(options.data / "train.zip", train_data / f"place{number}-tracks.zip")
+    tuned = replace(
+        options,
+        train="place0-tracks",
+        more_train=("place1-tracks", "place2-tracks"),
+        train_data=train_data,
+        recipe="tuned",
+        out=tmp_path / "out",
+    )
+    assert tuned.folder_of("first") == options.data
+    assert len(Databases(tuned).scene("place0-tracks")) == PHOTOS * POINTS
+    variants = Variants(tuned)
+    variants.make((16, 1 / 8))
+    trained = TrainingRun.load(tuned.out / "variants" / "K16-a1_8").settings
+    assert [Path(path).parent for path in trained.data] == [train_data] * 3
+    assert trained.places_per_batch == 2
 
 
 def test_training_of_other_settings_is_not_taken_for_this_one(options: Options) -> None:
