@@ -204,6 +204,18 @@ def render_ratio(file: Path) -> Rows:
     return Rows([*head, "false positives of each"], rows)
 
 
+@table("points-search-time", "models/results/all-points/search_time.json")
+def render_search_time(file: Path) -> Rows:
+    """Search times among the descriptors of two networks."""
+    found = read_record(file).result
+    rows = [
+        [f"{r['n']:,}", str(r["k"]), f"{r['old']:.1f}", f"{r['new']:.1f}", f"{r['ratio']:.2f}"]
+        for r in found["rows"]
+    ]
+    rows.append(["geometric mean", "", "", "", f"{found['mean']:.2f}"])
+    return Rows(["N", "k", "former, us", "new, us", "ratio"], rows)
+
+
 def _render_card(model: str, file: Path) -> Rows:
     """FPR@95 of one model, beside SIFT and HardTFeat."""
     results = _read(file)

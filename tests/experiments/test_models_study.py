@@ -21,6 +21,7 @@ from experiments.models.held_out import main as measure_held_out
 from experiments.models.measured import many_pairs, open_tracks
 from experiments.models.ratio import compare_models
 from experiments.models.scenes import main as count_scenes
+from experiments.models.search_time import main as compare_times
 from experiments.models.tracks import main as make_tracks
 from hiernorm.learn import PhotoTour, load_network, load_weights
 from hiernorm.learn.checkpoint import save_weights
@@ -73,6 +74,21 @@ def test_tracks_are_made_of_each_place_once(tmp_path: Path) -> None:
     result = CliRunner().invoke(make_tracks, ["--photos", str(tmp_path), "--out", str(tmp_path)])
     assert result.exit_code == 2
     assert "has no folder of castle" in result.output
+
+
+def test_search_times_of_two_networks_are_compared(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    for name in ("new", "old"):
+        (tmp_path / name).mkdir()
+        np.save(tmp_path / name / "features.npy", np.float32(rng.standard_normal((300, 128))))
+        np.save(tmp_path / name / "queries.npy", np.float32(rng.standard_normal((40, 128))))
+    command = ["--new", str(tmp_path / "new"), "--old", str(tmp_path / "old"), "--smoke"]
+    result = CliRunner().invoke(compare_times, [*command, "--out", str(tmp_path / "out")])
+    assert result.exit_code == 0, result.output
+    found = read_record(tmp_path / "out" / "search_time.json").result
+    assert [(row["n"], row["k"]) for row in found["rows"]] == [(300, 1), (300, 10)] * 2
+    assert all(row["ratio"] == row["new"] / row["old"] > 0 for row in found["rows"])
+    assert found["mean"] > 0
 
 
 def test_development_scenes_measure_quality_and_share(tmp_path: Path) -> None:
