@@ -138,6 +138,7 @@ def render_gain(file: Path) -> Rows:
 @table("points-plain-some", "models/results/all-points/plain-some/heads.json")
 @table("points-plain-all", "models/results/all-points/plain-all/heads.json")
 @table("points-hn16-some", "models/results/all-points/hn16-some/heads.json")
+@table("points-quarter", "models/results/all-points/quarter/heads.json")
 @table("points-hn16-all", "models/results/all-points/hn16-all/heads.json")
 @table("turned-unseen-1", "models/results/turned/group1/heads.json")
 @table("turned-unseen-2", "models/results/turned/group2/heads.json")
