@@ -25,7 +25,9 @@ def quantize_onnx(content: bytes, patches: UInt8Array) -> bytes:
 
     Weights have 7 bits and a scale per channel, activations 8 bits and a scale per layer. Sums
     then fit 16 bits in pairs on every processor: no instruction set saturates, and all of them
-    give the same integers.
+    give the same integers. The first convolution stays in float32: it has 1% of the
+    multiplications and a third of the error. The range of a layer is the mean of the ranges of
+    batches, so that one outlier does not make all codes coarse.
 
     Parameters
     ----------
@@ -47,6 +49,8 @@ def quantize_onnx(content: bytes, patches: UInt8Array) -> bytes:
             shapes.quant_pre_process(
                 folder / "float.onnx", folder / "merged.onnx", skip_symbolic_shape=True
             )
+            merged = onnx.load(folder / "merged.onnx")
+            first, *_ = (node.name for node in merged.graph.node if node.op_type == "Conv")
             quantization.quantize_static(
                 folder / "merged.onnx",
                 folder / "int8.onnx",
@@ -57,6 +61,8 @@ def quantize_onnx(content: bytes, patches: UInt8Array) -> bytes:
                 activation_type=quantization.QuantType.QUInt8,
                 weight_type=quantization.QuantType.QInt8,
                 op_types_to_quantize=["Conv"],
+                nodes_to_exclude=[first],
+                extra_options={"CalibMovingAverage": True},
             )
             model = onnx.load(folder / "int8.onnx")
         finally:
