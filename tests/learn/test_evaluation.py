@@ -12,6 +12,7 @@ from click.testing import CliRunner
 import hiernorm
 from hiernorm.cli.app import app
 from hiernorm.learn import PhotoTour, evaluate_scene, load_describer, measure_phase2, save_weights
+from hiernorm.learn.export import encode_onnx
 from hiernorm.learn.measures import (
     bootstrap_fpr95,
     compute_roc,
@@ -139,6 +140,20 @@ def test_the_command_writes_table_json_and_picture(tmp_path: Path) -> None:
     assert (tmp_path / "out" / "roc.png").read_bytes()[:4] == b"\x89PNG"
     printed = CliRunner().invoke(app, ["evaluate", *options, "--json"])
     assert json.loads(printed.stdout) == report
+
+
+def test_a_label_does_not_change_the_normalisation(tmp_path: Path) -> None:
+    patches = np.random.default_rng(0).integers(0, 256, (6, 64, 64), dtype=np.uint8)
+    network = random_network(major=8)
+    save_weights(tmp_path / "mine.safetensors", network)
+    (tmp_path / "mine.onnx").write_bytes(encode_onnx(network))
+    expected = load_describer(str(tmp_path / "mine.onnx"))(patches)
+    for suffix in ("safetensors", "onnx"):
+        labelled = load_describer(f"run 1={tmp_path}/mine.{suffix}")
+        found = labelled(patches)
+        assert labelled.name == "run 1"
+        assert (found.major, found.alpha) == (8, 1 / 8)
+        np.testing.assert_array_equal(found.descriptors, expected.descriptors)
 
 
 def test_unknown_models_are_named(tmp_path: Path) -> None:

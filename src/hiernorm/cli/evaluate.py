@@ -54,7 +54,7 @@ DEFAULT_MODELS = ("sift", "rootsift", *OUR_MODELS)
     multiple=True,
     metavar="DESCRIPTOR",
     help="Compare with vgg, boostdesc, beblid, teblid, daisy, sift, rootsift, or label=FILE for "
-    "weights of HardNet, TFeat or HardTFeat. Several names may follow.",
+    "a network of ours or weights of HardNet, TFeat or HardTFeat. Several names may follow.",
 )
 @click.argument("more", nargs=-1, metavar="[DESCRIPTOR]...")
 @option(

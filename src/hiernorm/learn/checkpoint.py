@@ -144,6 +144,11 @@ def load_network(source: str | Path) -> PatchNetwork:
     return network.eval()
 
 
+def says_norm(path: Path) -> bool:
+    """Whether a safetensors file is a network of ours: it says how descriptors are normalised."""
+    return _read_safetensors(path)[1].get("norm") in NORMS
+
+
 def set_weights(network: PatchNetwork, weights: dict[str, Tensor], source: str | Path) -> None:
     """Put weights into a network; the error names where they came from."""
     try:

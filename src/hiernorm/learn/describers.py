@@ -60,7 +60,7 @@ def load_describer(
         ``"sift"``, ``"rootsift"``; ``"vgg"``, ``"boostdesc"``, ``"beblid"``, ``"teblid"`` or
         ``"daisy"`` of OpenCV's contributed modules; a model that ships with the package; the path
         of an ``.onnx`` file or of a ``.safetensors`` file of ours (which needs torch); or
-        ``"label=FILE"``, weights of a plain HardNet or TFeat.
+        ``"label=FILE"``, one of these files, or weights of a plain HardNet or TFeat.
     window
         Width of SIFT in pixels.
     threads, progress
@@ -77,6 +77,10 @@ def load_describer(
         return _OpenCV(name)
     label, _, file = name.partition("=")
     if file:
+        if Path(file).suffix == ".onnx":
+            return _Network(load_model(file, threads=threads), progress, label)
+        if Path(file).suffix == ".safetensors" and _says_norm(Path(file)):
+            return _Network(_load_safetensors(Path(file), threads), progress, label)
         return _Plain(label, Path(file), threads)
     if name in available_models() or Path(name).suffix == ".onnx":
         return _Network(load_model(name, threads=threads), progress)
@@ -126,15 +130,21 @@ class _Plain:
 
 
 class _Network:
-    def __init__(self, model: Model, progress: bool) -> None:
+    def __init__(self, model: Model, progress: bool, name: str | None = None) -> None:
         self._model = model
         self._progress = progress
-        self.name = model.name
+        self.name = name or model.name
 
     def __call__(self, patches: UInt8Array) -> PatchDescriptors:
         model = self._model
         features = model.features(patches, progress=self._progress)
         return PatchDescriptors(model.normalize(features), features, model.major, model.alpha)
+
+
+def _says_norm(path: Path) -> bool:
+    """Whether a safetensors file is a network of ours, which may be none with unit vectors."""
+    checkpoint = import_extra("hiernorm.learn.checkpoint", extra="train")
+    return bool(checkpoint.says_norm(path))
 
 
 def _load_safetensors(path: Path, threads: int | None) -> Model:
