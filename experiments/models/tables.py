@@ -139,6 +139,7 @@ def render_gain(file: Path) -> Rows:
 @table("points-plain-all", "models/results/all-points/plain-all/heads.json")
 @table("points-hn16-some", "models/results/all-points/hn16-some/heads.json")
 @table("points-quarter", "models/results/all-points/quarter/heads.json")
+@table("points-again", "models/results/all-points/again/heads.json")
 @table("points-hn16-all", "models/results/all-points/hn16-all/heads.json")
 @table("turned-unseen-1", "models/results/turned/group1/heads.json")
 @table("turned-unseen-2", "models/results/turned/group2/heads.json")
@@ -203,6 +204,24 @@ def render_ratio(file: Path) -> Rows:
     ]
     head = ["scene", "`hn16` / `hardnet`", "95% interval", "samples above 1.3"]
     return Rows([*head, "false positives of each"], rows)
+
+
+@table("points-eight-bits", "models/results/all-points/eight-bits/development.json")
+def render_eight_bits(file: Path) -> Rows:
+    """A network in floats, then in 8 bits: FPR@95 on places that it was trained on."""
+    results = _read(file)
+    scenes = list(dict.fromkeys(result["scene"] for result in results))
+    means: dict[str, float] = {}
+    rows = []
+    for model in dict.fromkeys(result["model"] for result in results):
+        rates = [_find(results, model, scene)["fpr95"] for scene in scenes]
+        means[model] = sum(rates) / len(rates)
+        times = means[model] / next(iter(means.values()))
+        rows.append(
+            [f"`{model}`", *(f"{r:.4f}" for r in rates), f"{means[model]:.5f}", f"{times:.2f}"]
+        )
+    places = [scene.partition("-")[0] for scene in scenes]
+    return Rows(["network", *places, "mean", "times the first"], rows)
 
 
 @table("points-search-time", "models/results/all-points/search_time.json")
