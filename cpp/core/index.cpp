@@ -8,6 +8,7 @@
 #include <string>
 
 #include "addition.hpp"
+#include "encode/exact_query.hpp"
 #include "float_environment.hpp"
 #include "interrupt.hpp"
 
