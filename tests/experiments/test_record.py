@@ -73,6 +73,7 @@ def test_every_table_of_a_page_has_a_step_of_the_record():
         "models/results/rate/ratio.json",
         "models/results/all-points/again/heads.json",
         "models/results/all-points/eight-bits/development.json",
+        "models/results/all-points/hn8/heads.json",
         "models/results/all-points/hn16-all/heads.json",
         "models/results/all-points/hn16-some/heads.json",
         "models/results/all-points/plain-all/heads.json",
