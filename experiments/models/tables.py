@@ -140,6 +140,7 @@ def render_gain(file: Path) -> Rows:
 @table("points-hn16-some", "models/results/all-points/hn16-some/heads.json")
 @table("points-quarter", "models/results/all-points/quarter/heads.json")
 @table("points-again", "models/results/all-points/again/heads.json")
+@table("points-hn8-tight", "models/results/all-points/hn8-tight/heads.json")
 @table("points-hn8", "models/results/all-points/hn8/heads.json")
 @table("points-hn16-all", "models/results/all-points/hn16-all/heads.json")
 @table("turned-unseen-1", "models/results/turned/group1/heads.json")
@@ -227,6 +228,8 @@ def render_eight_bits(file: Path) -> Rows:
 
 @table("points-search-time", "models/results/all-points/search_time.json")
 @table("points-hn8-search-time", "models/results/all-points/hn8/search_time.json")
+@table("points-hn8-mix4-time", "models/results/all-points/hn8/search_time_mix4.json")
+@table("points-hn8-all5-time", "models/results/all-points/hn8/search_time_all5.json")
 def render_search_time(file: Path) -> Rows:
     """Search times among the descriptors of two networks."""
     found = read_record(file).result
