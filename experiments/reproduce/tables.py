@@ -6,6 +6,7 @@ from pathlib import Path
 
 from experiments.harness.page import Rows
 from experiments.harness.points import ALL_POINTS, RECOMMENDED, Point, fraction
+from experiments.reproduce.claims.claim import UNKNOWN
 from experiments.reproduce.findings import Findings, paper_fpr95, paper_speed
 from experiments.reproduce.summary import judge_claims, summary_card
 from experiments.tables.registry import table
@@ -65,6 +66,21 @@ def render_recipes(report: Path) -> Rows:
             cells.append(_shares(findings, what))
         rows.append(cells)
     return Rows(head, rows)
+
+
+@table("reproduction-trained-claims", "reproduce/results/recipes/tuned/REPORT.md")
+def render_trained_claims(report: Path) -> Rows:
+    """Claims on quality: by variants that were turned, and by those that were fine-tuned."""
+    turned, tuned = (
+        {claim.name: claim for claim in judge_claims(Findings(report.parent.parent / name))}
+        for name in ("turned", "tuned")
+    )
+    rows = [
+        [name, turned[name].verdict, claim.verdict, claim.evidence]
+        for name, claim in tuned.items()
+        if claim.verdict != UNKNOWN
+    ]
+    return Rows(["claim", "turned", "fine-tuned", "evidence, fine-tuned"], rows)
 
 
 def _shares(findings: Findings, what: str | Point) -> str:
