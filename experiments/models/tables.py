@@ -192,8 +192,10 @@ def render_held_out(file: Path) -> Rows:
 @table("rate-ratio", "models/results/rate/ratio.json")
 @table("turned-ratio", "models/results/turned/ratio.json")
 @table("points-ratio", "models/results/all-points/ratio.json")
+@table("points-quarter-ratio", "models/results/all-points/quarter/ratio.json")
 def render_ratio(file: Path) -> Rows:
     """The ratio of two models' FPR@95, with its interval."""
+    found = read_record(file).result["ratios"]
     rows = [
         [
             row["scene"],
@@ -202,9 +204,10 @@ def render_ratio(file: Path) -> Rows:
             f"{row['above_floor']:.0%}",
             f"{row['false_positives']:.0f}, {row['false_positives_other']:.0f}",
         ]
-        for row in read_record(file).result["ratios"]
+        for row in found
     ]
-    head = ["scene", "`hn16` / `hardnet`", "95% interval", "samples above 1.3"]
+    pair = f"`{found[0]['model']}` / `{found[0]['other']}`"
+    head = ["scene", pair, "95% interval", "samples above 1.3"]
     return Rows([*head, "false positives of each"], rows)
 
 
