@@ -83,6 +83,7 @@ def test_every_table_of_a_page_has_a_step_of_the_record():
         "models/results/all-points/plain-all/heads.json",
         "models/results/all-points/plain-some/heads.json",
         "models/results/all-points/quarter/heads.json",
+        "models/results/all-points/quarter/ratio.json",
         "models/results/all-points/ratio.json",
         "models/results/all-points/search_time.json",
         "models/results/turned/group1/heads.json",
