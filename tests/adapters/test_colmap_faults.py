@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import sqlite3
 
 import numpy as np
@@ -15,7 +14,7 @@ pytest.importorskip("cv2", reason="needs OpenCV")
 
 from click.testing import CliRunner
 
-from colmap_support import photo_views, sift_bytes, stored_matches, write_database
+from colmap_support import stored_matches
 from hiernorm.adapters.colmap import (
     ColmapDatabase,
     DescriptorType,
@@ -30,17 +29,6 @@ from hiernorm.storage.errors import (
     LockedError,
     NotADatabaseError,
 )
-
-
-@pytest.fixture(scope="module")
-def original(tmp_path_factory):
-    features = [sift_bytes(view, 120) for view in photo_views(4)]
-    return write_database(tmp_path_factory.mktemp("original") / "database.db", features)
-
-
-@pytest.fixture
-def database(original, tmp_path):
-    return shutil.copy(original, tmp_path / "database.db")
 
 
 def change(path, statement, values=()):

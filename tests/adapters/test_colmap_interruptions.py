@@ -16,7 +16,7 @@ pytest.importorskip("pycolmap", reason="needs pycolmap")
 pytest.importorskip("cv2", reason="needs OpenCV")
 
 
-from colmap_support import photo_views, sift_bytes, stored_matches, write_database
+from colmap_support import stored_matches
 from hiernorm.adapters.colmap import (
     ColmapDatabase,
     MatchingOptions,
@@ -27,17 +27,6 @@ from hiernorm.adapters.colmap import (
 from hiernorm.storage.errors import (
     LockedError,
 )
-
-
-@pytest.fixture(scope="module")
-def original(tmp_path_factory):
-    features = [sift_bytes(view, 120) for view in photo_views(4)]
-    return write_database(tmp_path_factory.mktemp("original") / "database.db", features)
-
-
-@pytest.fixture
-def database(original, tmp_path):
-    return shutil.copy(original, tmp_path / "database.db")
 
 
 def test_a_locked_database_is_not_changed_and_named(database):
