@@ -231,6 +231,51 @@ TEST(select_i32_selects_the_same_in_every_family) {
     }
 }
 
+// How many candidates a stretch of blocks has decides how the next stretch is appended.
+TEST(a_crowded_block_is_found_whole_whatever_stands_before_it) {
+    constexpr std::size_t kBlocks = 64;
+    for (const std::size_t before : {0, 2, 3, 20, 40}) {
+        std::vector<std::int32_t> scores(kBlocks * kBlockEntries, 0);
+        for (std::size_t i = 0; i < before; ++i) scores[i * 5] = 1;
+        for (std::size_t block = 16; block < kBlocks; block += 9) {
+            std::fill_n(scores.begin() + static_cast<std::ptrdiff_t>(block * kBlockEntries),
+                        kBlockEntries, 2);
+        }
+        for (const Kernels* kernels : available_kernels()) {
+            const Context context(kernels->name, ", before ", before);
+            check_selection(scores, [&](std::int32_t cut, std::uint32_t position, Candidate* out,
+                                        std::int32_t* skipped) {
+                return kernels->sift_i32(scores.data(), scores.size(), cut, position, out, skipped);
+            });
+        }
+    }
+}
+
+TEST(the_nth_largest_score_is_the_same_in_every_family) {
+    Random random(5);
+    for (const std::size_t entries : kEntries) {
+        for (const int range : {0, 3, 1000000}) {
+            std::vector<std::int32_t> scores(entries);
+            for (std::int32_t& score : scores) score = random.between(-range, range);
+            if (entries > 2) {
+                scores[random.below(entries)] = kLowest;
+                scores[random.below(entries)] = kHighest;
+            }
+            std::vector<std::int32_t> descending = scores, padded = scores;
+            std::sort(descending.begin(), descending.end(), std::greater<>());
+            descending.resize(std::max(entries, kBlockEntries), kLowest);
+            padded.resize(round_up(entries, kBlockEntries), kHighest);
+            for (const Kernels* kernels : available_kernels()) {
+                for (std::size_t n = 1; n <= kBlockEntries; ++n) {
+                    const Context context(kernels->name, ", entries ", entries, ", range ", range,
+                                          ", n ", n);
+                    CHECK(kernels->nth_largest_i32(padded.data(), entries, n) == descending[n - 1]);
+                }
+            }
+        }
+    }
+}
+
 // A pair of codes whose sizes add up to kPairLimit.
 void choose_pair(Random& random, bool extreme, std::int8_t* pair) {
     static const std::vector<int> splits{128, 127, 100, 64, 1, 0};

@@ -14,6 +14,9 @@
 typedef simde__mmask16 hiernorm_mmask16;
 #undef __mmask16
 #define __mmask16 hiernorm_mmask16
+typedef simde__mmask8 hiernorm_mmask8;
+#undef __mmask8
+#define __mmask8 hiernorm_mmask8
 
 #undef _mm512_madd_epi16
 #define _mm512_madd_epi16(a, b) simde_mm512_madd_epi16(a, b)
@@ -90,4 +93,36 @@ static inline __m512 hiernorm_maskz_loadu_ps(__mmask16 mask, const float* values
     return _mm512_loadu_ps(lanes);
 }
 #define _mm512_maskz_loadu_ps(mask, values) hiernorm_maskz_loadu_ps(mask, values)
+#endif
+
+#if !defined(_mm512_cvtepi32_epi16)
+static inline __m256i hiernorm_cvtepi32_epi16(__m512i a_i32x16) {
+    int wide[16];
+    short narrow[16];  // the instruction drops the upper half
+    _mm512_storeu_si512(wide, a_i32x16);
+    for (int lane = 0; lane < 16; ++lane) narrow[lane] = static_cast<short>(wide[lane]);
+    return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(narrow));
+}
+#define _mm512_cvtepi32_epi16(a) hiernorm_cvtepi32_epi16(a)
+#endif
+
+#if !defined(_mm512_cvtepu8_epi32)
+static inline __m512i hiernorm_cvtepu8_epi32(__m128i a_u8x16) {
+    unsigned char narrow[16];
+    int wide[16];
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(narrow), a_u8x16);
+    for (int lane = 0; lane < 16; ++lane) wide[lane] = narrow[lane];
+    return _mm512_loadu_si512(wide);
+}
+#define _mm512_cvtepu8_epi32(a) hiernorm_cvtepu8_epi32(a)
+#endif
+
+#if !defined(_mm512_alignr_epi32)
+static inline __m512i hiernorm_alignr_epi32(__m512i high_i32x16, __m512i low_i32x16, int by) {
+    int both[32];
+    _mm512_storeu_si512(both, low_i32x16);
+    _mm512_storeu_si512(both + 16, high_i32x16);
+    return _mm512_loadu_si512(both + by);
+}
+#define _mm512_alignr_epi32(high, low, by) hiernorm_alignr_epi32(high, low, by)
 #endif

@@ -2,8 +2,8 @@
 // on the way but end inside int16 (see kPartialLimit), then madd joins the halves in int32.
 #include <immintrin.h>
 
+#include "kernels/avx2_stages.hpp"
 #include "kernels/generic.hpp"
-#include "kernels/x86_stages.hpp"
 
 namespace hiernorm {
 namespace {
@@ -54,10 +54,14 @@ struct Avx2Isa {
         return static_cast<std::size_t>(_mm_popcnt_u32(mask));
     }
     static std::size_t append(const Scores& block, std::int32_t cut, std::uint32_t position,
-                              Candidate* out) {
+                              Candidate* out, bool /*few*/) {
         const __m256i cut_i32x8 = _mm256_set1_epi32(cut);
         const std::size_t low = append_eight(block.low_i32x8, cut_i32x8, position, out);
         return low + append_eight(block.high_i32x8, cut_i32x8, position + 8, out + low);
+    }
+    static std::size_t append_numbers(const Scores& block, std::int32_t cut, std::uint16_t first,
+                                      std::uint16_t* out) {
+        return append_bits(above(block, cut), first, out);
     }
     static Scores maximum(const Scores& a, const Scores& b) {
         return {_mm256_max_epi32(a.low_i32x8, b.low_i32x8),
@@ -79,6 +83,9 @@ struct Avx2Isa {
         top_i32x4 = _mm_max_epi32(top_i32x4, _mm_shuffle_epi32(top_i32x4, 0x4e));
         top_i32x4 = _mm_max_epi32(top_i32x4, _mm_shuffle_epi32(top_i32x4, 0xb1));
         return _mm_cvtsi128_si32(top_i32x4);
+    }
+    static Scores insert(const Scores& best, std::int32_t score) {
+        return insert_one_by_one<Avx2Isa>(best, score);
     }
 
     // Adds one group of a block to the int16 halves of its 16 entries.
@@ -159,7 +166,7 @@ struct Avx2Isa {
         }
     }
 
-    using StageQuery = X86StageQuery<MultiplyPairs>;
+    using StageQuery = Avx2StageQuery;
 
     struct Lanes {
         __m256d f64x4[4];

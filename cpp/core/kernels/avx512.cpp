@@ -1,9 +1,17 @@
 // AVX-512 without VNNI (F, BW, DQ, VL): the AVX2 scheme on registers twice as wide.
 #include "kernels/avx512.hpp"
-#include "kernels/x86_stages.hpp"
+#include "kernels/avx512_stages.hpp"
 
 namespace hiernorm {
 namespace {
+
+// maddubs forms pairs of products in int16, madd joins two pairs.
+struct MultiplyPairs {
+    static __m512i products(__m512i row_u8x64, __m512i query_i8x64) {
+        return _mm512_madd_epi16(_mm512_maddubs_epi16(row_u8x64, query_i8x64),
+                                 _mm512_set1_epi16(1));
+    }
+};
 
 struct Avx512Isa : Avx512Common {
     static __m512i start_of_burst(const ScanQuery& query, std::size_t burst) {
@@ -70,7 +78,7 @@ struct Avx512Isa : Avx512Common {
         }
     }
 
-    using StageQuery = X86StageQuery<MultiplyPairs>;
+    using StageQuery = Avx512StageQuery<MultiplyPairs>;
 };
 
 }  // namespace

@@ -8,6 +8,30 @@
 namespace hiernorm {
 namespace {
 
+// The sums over the lanes of 16 registers, one in each lane. Every step halves the lanes of two
+// registers into one. It ends with sum 4m + l of the first step's input in lane 4l + m, so that
+// input is taken in transposed order.
+template <class Add>
+__m512 fold_sixteen(const __m512* sums, Add add) {
+    __m512 eights[8], fours[4], twos[2];
+    repeat<8>([&](auto i) {
+        const __m512 a_x16 = sums[4 * (2 * i % 4) + 2 * i / 4];
+        const __m512 b_x16 = sums[4 * ((2 * i + 1) % 4) + 2 * i / 4];
+        eights[i] =
+            add(_mm512_shuffle_f32x4(a_x16, b_x16, 0x44), _mm512_shuffle_f32x4(a_x16, b_x16, 0xee));
+    });
+    repeat<4>([&](auto i) {
+        fours[i] = add(_mm512_shuffle_f32x4(eights[2 * i], eights[2 * i + 1], 0x88),
+                       _mm512_shuffle_f32x4(eights[2 * i], eights[2 * i + 1], 0xdd));
+    });
+    repeat<2>([&](auto i) {
+        twos[i] = add(_mm512_shuffle_ps(fours[2 * i], fours[2 * i + 1], 0x44),
+                      _mm512_shuffle_ps(fours[2 * i], fours[2 * i + 1], 0xee));
+    });
+    return add(_mm512_shuffle_ps(twos[0], twos[1], 0x88),
+               _mm512_shuffle_ps(twos[0], twos[1], 0xdd));
+}
+
 struct Avx512Common {
     using Scores = __m512i;
 
@@ -22,9 +46,9 @@ struct Avx512Common {
     static bool any_above(Scores block_i32x16, std::int32_t cut) {
         return above(block_i32x16, cut) != 0;
     }
-    // Moves the lanes above the cut to the front and stores them as candidates; no branch.
+    // Moves the lanes above the cut to the front and stores them as candidates.
     static std::size_t append(Scores block_i32x16, std::int32_t cut, std::uint32_t position,
-                              Candidate* out) {
+                              Candidate* out, bool few) {
         const __mmask16 mask = _mm512_cmpgt_epi32_mask(block_i32x16, _mm512_set1_epi32(cut));
         const __m512i lanes_i32x16 =
             _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
@@ -34,11 +58,25 @@ struct Avx512Common {
         const __m512i found_i32x16 = _mm512_maskz_compress_epi32(mask, block_i32x16);
         const __m512i first_i32x16 =
             _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
-        const __m512i second_i32x16 = _mm512_add_epi32(first_i32x16, _mm512_set1_epi32(8));
+        const auto count = static_cast<std::size_t>(_mm_popcnt_u32(mask));
         _mm512_storeu_si512(
             out, _mm512_permutex2var_epi32(positions_u32x16, first_i32x16, found_i32x16));
-        _mm512_storeu_si512(
-            out + 8, _mm512_permutex2var_epi32(positions_u32x16, second_i32x16, found_i32x16));
+        if (!few || count > 8) {
+            const __m512i second_i32x16 = _mm512_add_epi32(first_i32x16, _mm512_set1_epi32(8));
+            _mm512_storeu_si512(
+                out + 8, _mm512_permutex2var_epi32(positions_u32x16, second_i32x16, found_i32x16));
+        }
+        return count;
+    }
+    static std::size_t append_numbers(Scores block_i32x16, std::int32_t cut, std::uint16_t first,
+                                      std::uint16_t* out) {
+        const __mmask16 mask = _mm512_cmpgt_epi32_mask(block_i32x16, _mm512_set1_epi32(cut));
+        const __m512i numbers_i32x16 = _mm512_add_epi32(
+            _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15),
+            _mm512_set1_epi32(first));
+        _mm256_storeu_si256(
+            reinterpret_cast<__m256i*>(out),
+            _mm512_cvtepi32_epi16(_mm512_maskz_compress_epi32(mask, numbers_i32x16)));
         return static_cast<std::size_t>(_mm_popcnt_u32(mask));
     }
     static Scores maximum(Scores a_i32x16, Scores b_i32x16) {
@@ -50,6 +88,12 @@ struct Avx512Common {
     }
     static std::int32_t horizontal_maximum(Scores block_i32x16) {
         return _mm512_reduce_max_epi32(block_i32x16);
+    }
+    // A lane keeps its score, or takes the new one or that of the lane before it, in this order.
+    static Scores insert(Scores best_i32x16, std::int32_t score) {
+        const __m512i score_i32x16 = _mm512_set1_epi32(score);
+        const __m512i before_i32x16 = _mm512_alignr_epi32(best_i32x16, score_i32x16, 15);
+        return _mm512_max_epi32(best_i32x16, _mm512_min_epi32(before_i32x16, score_i32x16));
     }
     static __m512i query_group(const ScanQuery& query, std::size_t group) {
         std::int32_t four;
@@ -179,26 +223,8 @@ struct Avx512Common {
             _mm512_storeu_ps(out + 3 * to_stride, _mm512_shuffle_ps(b_f32x16, d_f32x16, 0xee));
         });
     }
-    // Every step halves the lanes of two registers into one. It ends with sum 4m + l of the first
-    // step's input in lane 4l + m, so that input is taken in transposed order.
     static void fold_floats(const FloatLanes* sums, float* folded) {
-        __m512 eights[8], fours[4], twos[2];
-        repeat<8>([&](auto i) {
-            const __m512 a_f32x16 = sums[4 * (2 * i % 4) + 2 * i / 4];
-            const __m512 b_f32x16 = sums[4 * ((2 * i + 1) % 4) + 2 * i / 4];
-            eights[i] = _mm512_add_ps(_mm512_shuffle_f32x4(a_f32x16, b_f32x16, 0x44),
-                                      _mm512_shuffle_f32x4(a_f32x16, b_f32x16, 0xee));
-        });
-        repeat<4>([&](auto i) {
-            fours[i] = _mm512_add_ps(_mm512_shuffle_f32x4(eights[2 * i], eights[2 * i + 1], 0x88),
-                                     _mm512_shuffle_f32x4(eights[2 * i], eights[2 * i + 1], 0xdd));
-        });
-        repeat<2>([&](auto i) {
-            twos[i] = _mm512_add_ps(_mm512_shuffle_ps(fours[2 * i], fours[2 * i + 1], 0x44),
-                                    _mm512_shuffle_ps(fours[2 * i], fours[2 * i + 1], 0xee));
-        });
-        _mm512_storeu_ps(folded, _mm512_add_ps(_mm512_shuffle_ps(twos[0], twos[1], 0x88),
-                                               _mm512_shuffle_ps(twos[0], twos[1], 0xdd)));
+        _mm512_storeu_ps(folded, fold_sixteen(sums, add_floats));
     }
 };
 

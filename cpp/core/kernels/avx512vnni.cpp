@@ -1,14 +1,13 @@
 // AVX-512 VNNI: dpbusd multiplies four slots and adds them in int32 in one instruction.
 #include "kernels/avx512.hpp"
-#include "kernels/x86_stages.hpp"
+#include "kernels/avx512_stages.hpp"
 
 namespace hiernorm {
 namespace {
 
 struct MultiplyFours {
-    static __m256i add(__m256i sums_i32x8, const std::uint8_t* row, __m256i query_i8x32) {
-        const __m256i row_u8x32 = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(row));
-        return _mm256_dpbusd_epi32(sums_i32x8, row_u8x32, query_i8x32);
+    static __m512i products(__m512i row_u8x64, __m512i query_i8x64) {
+        return _mm512_dpbusd_epi32(_mm512_setzero_si512(), row_u8x64, query_i8x64);
     }
 };
 
@@ -87,15 +86,14 @@ struct Avx512VnniIsa : Avx512Common {
         __m512i codes_u8x64 = _mm512_set1_epi32(static_cast<int>(0x80808080u));
         repeat<4>([&](auto i) {
             const __m512 values_f32x16 = _mm512_loadu_ps(four[i]);
-            const __m512 coded_f32x16 = _mm512_add_ps(
-                _mm512_mul_ps(values_f32x16, _mm512_set1_ps(inverse)), magic_f32x16);
+            const __m512 coded_f32x16 =
+                _mm512_add_ps(_mm512_mul_ps(values_f32x16, _mm512_set1_ps(inverse)), magic_f32x16);
             const __m512 rest_f32x16 = _mm512_sub_ps(
-                values_f32x16, _mm512_mul_ps(_mm512_sub_ps(coded_f32x16, magic_f32x16),
-                                             _mm512_set1_ps(step)));
-            squares_f32x16 =
-                _mm512_add_ps(squares_f32x16, _mm512_mul_ps(rest_f32x16, rest_f32x16));
-            const __m512i byte_i32x16 = _mm512_and_si512(_mm512_castps_si512(coded_f32x16),
-                                                         _mm512_set1_epi32(0xff));
+                values_f32x16,
+                _mm512_mul_ps(_mm512_sub_ps(coded_f32x16, magic_f32x16), _mm512_set1_ps(step)));
+            squares_f32x16 = _mm512_add_ps(squares_f32x16, _mm512_mul_ps(rest_f32x16, rest_f32x16));
+            const __m512i byte_i32x16 =
+                _mm512_and_si512(_mm512_castps_si512(coded_f32x16), _mm512_set1_epi32(0xff));
             // Bit 7 is turned over: plus 128.
             codes_u8x64 = _mm512_xor_si512(codes_u8x64, _mm512_slli_epi32(byte_i32x16, 8 * i));
         });
@@ -103,7 +101,7 @@ struct Avx512VnniIsa : Avx512Common {
         return squares_f32x16;
     }
 
-    using StageQuery = X86StageQuery<MultiplyFours>;
+    using StageQuery = Avx512StageQuery<MultiplyFours>;
 };
 
 }  // namespace

@@ -19,32 +19,60 @@ inline std::size_t append_candidates(const std::int32_t* scores, std::uint32_t m
     return count;
 }
 
+// Where candidates are frequent, testing each block for one mispredicts too often: if a stretch of
+// blocks has so many of them, the next is appended without a test.
+constexpr std::size_t kStretch = 16;  // blocks
+constexpr std::ptrdiff_t kFrequent = 3;
+constexpr std::ptrdiff_t kFew = 32;  // up to so many, a block rarely has more than eight
+
+// The numbers of the bits of a mask, from `first` on; all 16 may be written.
+inline std::size_t append_bits(std::uint32_t mask, std::uint16_t first, std::uint16_t* out) {
+    constexpr unsigned kHalf = 8;
+    std::size_t count = 0;
+    for (unsigned half = 0; half < kBlockEntries; half += kHalf) {
+        const std::uint32_t bits = mask >> half & 0xffu;
+        for (unsigned lane = 0; lane < kHalf; ++lane) {
+            out[count + lane] =
+                static_cast<std::uint16_t>(first + half + kLaneTable.lanes[bits][lane]);
+        }
+        count += kLaneTable.counts[bits];
+    }
+    return count;
+}
+
+// For families without instructions of their own for it.
+template <class Isa>
+typename Isa::Scores insert_one_by_one(const typename Isa::Scores& best, std::int32_t score) {
+    std::int32_t before[kBlockEntries + 1], after[kBlockEntries];
+    before[0] = score;
+    Isa::store(before + 1, best);
+    for (std::size_t i = 0; i < kBlockEntries; ++i) {
+        const std::int32_t moved = i == 0 || before[i] < score ? before[i] : score;
+        after[i] = larger(before[i + 1], moved);
+    }
+    return Isa::load(after);
+}
+
 // What one query has found, and the cut that it asks for.
 struct Found {
     std::int32_t cut;
-    Candidate* out;            // behind what was found; room for all entries and one block more
-    std::size_t untested = 0;  // blocks before this entry are appended without a test
+    Candidate* out;             // behind what was found; room for all entries and one block more
+    std::ptrdiff_t before = 0;  // found in the last stretch
 };
 
 // Appends, to each of `Queries` lists, the entries with a score above that query's cut;
 // `scorer.score(entry, blocks, scores)` gives the scores of so many blocks from there on, query by
-// query. Where candidates are frequent, testing each block for one mispredicts too often: the next
-// blocks are appended without a test. The largest score among the others is only looked for if
-// Track.
+// query. The largest score among the others is only looked for if Track.
 template <InstructionSet Isa, bool Track, std::size_t Queries, std::size_t Blocks, class Scorer>
 void keep_above(Scorer scorer, std::size_t entries, std::uint32_t position, Found* all,
                 std::int32_t* skipped) {
-    constexpr std::size_t kNear = 4 * kBlockEntries;  // two candidates as close are frequent
     static_assert(!Track || Queries == 1);
+    static_assert(kStretch % Blocks == 0);
     using Scores = typename Isa::Scores;
     const std::size_t whole = entries / kBlockEntries * kBlockEntries;
     Scores best = Isa::splat(kLowest);
     Found found[Queries];
-    std::size_t next_near[Queries];  // a candidate before this entry is close to the last one
-    repeat<Queries>([&](auto q) {
-        found[q] = all[q];
-        next_near[q] = 0;
-    });
+    repeat<Queries>([&](auto q) { found[q] = all[q]; });
     const auto keep = [&](auto blocks, std::size_t start) {
         Scores scores[Queries * blocks];
         scorer.score(start, blocks, scores);
@@ -53,23 +81,28 @@ void keep_above(Scorer scorer, std::size_t entries, std::uint32_t position, Foun
             repeat<blocks>([&](auto b) {
                 const Scores& block = scores[q * blocks + b];
                 const std::size_t entry = start + b * kBlockEntries;
-                if (entry >= mine.untested && !Isa::any_above(block, mine.cut)) {
+                const bool frequent = mine.before >= kFrequent;
+                if (!frequent && !Isa::any_above(block, mine.cut)) {
                     if constexpr (Track) best = Isa::maximum(best, block);
                     return;
                 }
                 if constexpr (Track) best = Isa::maximum_below(best, block, mine.cut);
-                const std::size_t count = Isa::append(
-                    block, mine.cut, position + static_cast<std::uint32_t>(entry), mine.out);
-                mine.out += count;
-                const bool close = count > 1 || (count == 1 && entry < next_near[q]);
-                mine.untested = close ? entry + kBlockEntries + kNear : mine.untested;
-                next_near[q] = count != 0 ? entry + kNear : next_near[q];
+                mine.out +=
+                    Isa::append(block, mine.cut, position + static_cast<std::uint32_t>(entry),
+                                mine.out, Queries == 1 && frequent && mine.before <= kFew);
             });
         });
     };
     std::size_t entry = 0;
-    for (; entry + Blocks * kBlockEntries <= whole; entry += Blocks * kBlockEntries) {
-        keep(constant<Blocks>, entry);
+    while (entry + Blocks * kBlockEntries <= whole) {
+        const std::size_t left = whole - entry, most = kStretch * kBlockEntries;
+        const std::size_t end = entry + (left < most ? left : most);
+        const Candidate* before[Queries];
+        repeat<Queries>([&](auto q) { before[q] = found[q].out; });
+        for (; entry + Blocks * kBlockEntries <= end; entry += Blocks * kBlockEntries) {
+            keep(constant<Blocks>, entry);
+        }
+        repeat<Queries>([&](auto q) { found[q].before = found[q].out - before[q]; });
     }
     if constexpr (Blocks > 1) {
         for (; entry < whole; entry += kBlockEntries) keep(constant<1>, entry);
@@ -98,7 +131,7 @@ void keep_above(Scorer scorer, std::size_t entries, std::uint32_t position, Foun
 template <InstructionSet Isa, std::size_t Blocks, class Scorer>
 std::size_t keep_above(const Scorer& scorer, std::size_t entries, std::int32_t cut,
                        std::uint32_t position, Candidate* out, std::int32_t* skipped) {
-    Found found{cut, out};
+    Found found{cut, out, kFrequent};  // the first blocks are appended without a test
     if (skipped != nullptr) {
         keep_above<Isa, true, 1, Blocks>(scorer, entries, position, &found, skipped);
     } else {
@@ -121,6 +154,23 @@ template <InstructionSet Isa>
 std::size_t sift_i32(const std::int32_t* scores, std::size_t entries, std::int32_t cut,
                      std::uint32_t position, Candidate* out, std::int32_t* skipped) {
     return keep_above<Isa, 1>(KnownScores<Isa>{scores}, entries, cut, position, out, skipped);
+}
+
+template <InstructionSet Isa>
+std::int32_t nth_largest_i32(const std::int32_t* scores, std::size_t entries, std::size_t n) {
+    typename Isa::Scores best = Isa::splat(kLowest);  // in descending order
+    std::int32_t in_order[kBlockEntries] = {};
+    std::int32_t nth = kLowest;
+    for (std::size_t entry = 0; entry < entries; entry += kBlockEntries) {
+        std::uint32_t mask = Isa::above(Isa::load(scores + entry), nth);
+        if (entries - entry < kBlockEntries) mask &= (1u << (entries - entry)) - 1u;
+        for (; mask != 0; mask &= mask - 1) {
+            best = Isa::insert(best, scores[entry + lowest_bit(mask)]);
+            Isa::store(in_order, best);
+            nth = in_order[n - 1];
+        }
+    }
+    return nth;
 }
 
 }  // namespace

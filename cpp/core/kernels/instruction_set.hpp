@@ -11,18 +11,19 @@
 namespace hiernorm {
 namespace {
 
-// Sums and bounds of four candidates at a time.
-constexpr std::size_t kFour = 4;
-struct Four {
-    std::int32_t minors[kFour];
-    double bounds[kFour];
+// Sums and bounds of the candidates that a stage takes at once.
+template <std::size_t Count>
+struct Bounds {
+    std::int32_t minors[Count];
+    double bounds[Count];
 };
 
 // `Scores` are the 16 scores of a block, in registers.
 template <class Isa>
 concept ScoresBlocks =
     requires(typename Isa::Scores block, std::int32_t cut, std::int32_t* out,
-             const std::int32_t* scores, std::uint32_t position, Candidate* candidates) {
+             const std::int32_t* scores, std::uint32_t position, Candidate* candidates, bool few,
+             std::uint16_t first, std::uint16_t* numbers) {
         { Isa::splat(cut) } -> std::same_as<typename Isa::Scores>;
         { Isa::load(scores) } -> std::same_as<typename Isa::Scores>;
         { Isa::store(out, block) } -> std::same_as<void>;
@@ -30,11 +31,16 @@ concept ScoresBlocks =
         { Isa::above(block, cut) } -> std::same_as<std::uint32_t>;
         { Isa::any_above(block, cut) } -> std::same_as<bool>;
         // Writes the scores above the cut as candidates, in order; a whole block may be written.
-        { Isa::append(block, cut, position, candidates) } -> std::same_as<std::size_t>;
+        // `few`: more than half of them are rare.
+        { Isa::append(block, cut, position, candidates, few) } -> std::same_as<std::size_t>;
+        // Writes the numbers of the scores above the cut, in order; 16 numbers may be written.
+        { Isa::append_numbers(block, cut, first, numbers) } -> std::same_as<std::size_t>;
         { Isa::maximum(block, block) } -> std::same_as<typename Isa::Scores>;
         // The maximum of the first and those scores of the second that are not above the cut.
         { Isa::maximum_below(block, block, cut) } -> std::same_as<typename Isa::Scores>;
         { Isa::horizontal_maximum(block) } -> std::same_as<std::int32_t>;
+        // Sixteen scores in descending order and another: the sixteen best, in order.
+        { Isa::insert(block, cut) } -> std::same_as<typename Isa::Scores>;
     };
 
 // A query laid out in registers: the scores of the block that begins at an aligned line.
@@ -57,13 +63,15 @@ concept ScansShared =
         { Isa::template score_shared<1, 1>(queries, blocks, scores) } -> std::same_as<void>;
     };
 
-// A stage's query in registers: the product with one row, the bounds of four candidates.
+// A stage's query in registers: the product with one row, the bounds of `kAtOnce` candidates.
 template <class Query>
 concept ScansRows = requires(const Query query, const std::int8_t* codes, const std::uint8_t* row,
-                             const StageArguments& stage, const Candidate* candidates) {
+                             const StageArguments& stage, const Candidate* candidates,
+                             double threshold, Bounds<Query::kAtOnce>& found, double* largest) {
     Query(codes);
     { query.dot(row) } -> std::same_as<std::int32_t>;
-    { query.bound(stage, candidates) } -> std::same_as<Four>;
+    // A bit per bound that is not below the threshold; the others raise `largest`, lane by lane.
+    { query.bound(stage, candidates, threshold, found, largest) } -> std::same_as<std::uint32_t>;
 };
 
 // `Lanes` are the 16 lanes of a canonical sum, of which the registers hold `kLaneSums`;

@@ -75,9 +75,9 @@ struct PanelRows {
 inline constexpr std::size_t kRanked = 3;
 inline constexpr std::size_t kPlaced = 2;
 struct PanelRanks {
-    bool second;  // whether the place of the second best is wanted
-    std::size_t entries;  // rows of the panel that are not padding
-    std::size_t blocks;   // of 16 rows that hold one
+    bool second;                // whether the place of the second best is wanted
+    std::size_t entries;        // rows of the panel that are not padding
+    std::size_t blocks;         // of 16 rows that hold one
     std::uint32_t first_block;  // the place that a query notes for the first block
     std::uint32_t first_query;  // the place that a row notes for the first query
     const float* query_scales;  // scores are scaled once more, and offset
@@ -113,9 +113,9 @@ struct Kernels {
     // registers have room for that: the candidates of query i go to outs[i], their number to
     // counts[i].
     void (*scan_shared_u8i8)(const std::uint8_t* blocks, std::size_t entries,
-                            const ScanQuery* queries, std::size_t count, const std::int32_t* cuts,
-                            std::uint32_t position, const std::uint8_t* nearby,
-                            Candidate* const* outs, std::size_t* counts);
+                             const ScanQuery* queries, std::size_t count, const std::int32_t* cuts,
+                             std::uint32_t position, const std::uint8_t* nearby,
+                             Candidate* const* outs, std::size_t* counts);
 
     // The same as scan_u8i8 for the first `count` blocks that `list` names, in ascending order.
     // Blocks are fetched ahead, those too that it names behind them, `listed` in all: they are
@@ -135,6 +135,10 @@ struct Kernels {
     // be null in both.
     std::size_t (*sift_i32)(const std::int32_t* scores, std::size_t entries, std::int32_t cut,
                             std::uint32_t position, Candidate* out, std::int32_t* skipped);
+
+    // The step seed: the n-th largest score, 1 <= n <= kBlockEntries; the lowest of all numbers
+    // where there are fewer. Whole blocks are readable.
+    std::int32_t (*nth_largest_i32)(const std::int32_t* scores, std::size_t entries, std::size_t n);
 
     // The step tighten, first stage: candidates whose bound after it is at least `threshold` become
     // contenders, in order (room for all); returns their number and raises *skipped to the largest

@@ -36,10 +36,14 @@ struct NeonIsa : PortableCoding, PortableFloats {
         return horizontal_maximum(block) > cut;
     }
     static std::size_t append(const Scores& block, std::int32_t cut, std::uint32_t position,
-                              Candidate* out) {
+                              Candidate* out, bool /*few*/) {
         std::int32_t scores[kBlockEntries];
         store(scores, block);
         return append_candidates(scores, above(block, cut), position, out);
+    }
+    static std::size_t append_numbers(const Scores& block, std::int32_t cut, std::uint16_t first,
+                                      std::uint16_t* out) {
+        return append_bits(above(block, cut), first, out);
     }
     static Scores maximum(const Scores& a, const Scores& b) {
         Scores best;
@@ -58,6 +62,9 @@ struct NeonIsa : PortableCoding, PortableFloats {
     static std::int32_t horizontal_maximum(const Scores& block) {
         return vmaxvq_s32(vmaxq_s32(vmaxq_s32(block.i32x4[0], block.i32x4[1]),
                                     vmaxq_s32(block.i32x4[2], block.i32x4[3])));
+    }
+    static Scores insert(const Scores& best, std::int32_t score) {
+        return insert_one_by_one<NeonIsa>(best, score);
     }
 
     static int8x16_t signed_codes(const std::uint8_t* codes) {
@@ -131,8 +138,10 @@ struct NeonIsa : PortableCoding, PortableFloats {
             }
             return vaddvq_s32(sum_i32x4) + shift;
         }
-        Four bound(const StageArguments& stage, const Candidate* candidates) const {
-            return bound_one_by_one(*this, stage, candidates);
+        static constexpr std::size_t kAtOnce = 4;
+        std::uint32_t bound(const StageArguments& stage, const Candidate* candidates,
+                            double threshold, Bounds<kAtOnce>& found, double* largest) const {
+            return bound_one_by_one(*this, stage, candidates, threshold, found, largest);
         }
         int8x16_t query_i8x16[4];
         std::int32_t shift;

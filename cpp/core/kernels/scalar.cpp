@@ -32,10 +32,14 @@ struct ScalarIsa : PortableCoding, PortableFloats {
     }
     static bool any_above(const Scores& block, std::int32_t cut) { return above(block, cut) != 0; }
     static std::size_t append(const Scores& block, std::int32_t cut, std::uint32_t position,
-                              Candidate* out) {
+                              Candidate* out, bool /*few*/) {
         std::int32_t scores[kBlockEntries];
         store(scores, block);
         return append_candidates(scores, above(block, cut), position, out);
+    }
+    static std::size_t append_numbers(const Scores& block, std::int32_t cut, std::uint16_t first,
+                                      std::uint16_t* out) {
+        return append_bits(above(block, cut), first, out);
     }
     static Scores maximum(Scores a, const Scores& b) {
         for (std::size_t i = 0; i < kBlockEntries; ++i) a[i] = std::max(a[i], b[i]);
@@ -49,6 +53,9 @@ struct ScalarIsa : PortableCoding, PortableFloats {
     }
     static std::int32_t horizontal_maximum(const Scores& block) {
         return *std::max_element(block.begin(), block.end());
+    }
+    static Scores insert(const Scores& best, std::int32_t score) {
+        return insert_one_by_one<ScalarIsa>(best, score);
     }
 
     static constexpr std::size_t kLongBlocks = 1;
@@ -87,8 +94,10 @@ struct ScalarIsa : PortableCoding, PortableFloats {
             for (std::size_t j = 0; j < kStageBytes; ++j) sum += std::int32_t{row[j]} * query[j];
             return sum;
         }
-        Four bound(const StageArguments& stage, const Candidate* candidates) const {
-            return bound_one_by_one(*this, stage, candidates);
+        static constexpr std::size_t kAtOnce = 4;
+        std::uint32_t bound(const StageArguments& stage, const Candidate* candidates,
+                            double threshold, Bounds<kAtOnce>& found, double* largest) const {
+            return bound_one_by_one(*this, stage, candidates, threshold, found, largest);
         }
         const std::int8_t* query;
     };

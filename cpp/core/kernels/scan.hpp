@@ -170,15 +170,21 @@ std::size_t scan_list_u8i8(const std::uint8_t* blocks, const std::uint16_t* list
     const std::size_t block_bytes = query.groups * kGroupSlots * kBlockEntries;
     Candidate* const begin = out;
     with_query<Isa>(query, [&](const auto& fixed) {
+        bool frequent = false;
+        const Candidate* stretch = out;
         for (std::size_t i = 0; i < count; ++i) {
             const std::size_t block = list[i];
             if (i + kBlocksAhead < listed) {
                 prefetch_block(blocks + list[i + kBlocksAhead] * block_bytes, block_bytes);
             }
             const typename Isa::Scores scores = fixed.score(blocks + block * block_bytes);
-            if (!Isa::any_above(scores, cut)) continue;
+            if (i % kStretch == 0) {
+                frequent = out - stretch >= kFrequent;
+                stretch = out;
+            }
+            if (!frequent && !Isa::any_above(scores, cut)) continue;
             const auto first = position + static_cast<std::uint32_t>(block * kBlockEntries);
-            out += Isa::append(scores, cut, first, out);
+            out += Isa::append(scores, cut, first, out, false);
         }
     });
     const auto found = static_cast<std::size_t>(out - begin);
@@ -190,7 +196,6 @@ template <InstructionSet Isa>
 std::size_t skip_cells_u8i8(const std::uint8_t* blocks, const std::uint16_t* list,
                             std::size_t count, const ScanQuery& query, std::int32_t cut,
                             std::uint16_t* out) {
-    constexpr unsigned kHalf = 8;
     const std::size_t block_bytes = query.groups * kGroupSlots * kBlockEntries;
     std::uint16_t* const begin = out;
     with_query<Isa>(query, [&](const auto& fixed) {
@@ -199,15 +204,8 @@ std::size_t skip_cells_u8i8(const std::uint8_t* blocks, const std::uint16_t* lis
             if (i + kBlocksAhead < count) {
                 prefetch_block(blocks + list[i + kBlocksAhead] * block_bytes, block_bytes);
             }
-            const std::uint32_t mask = Isa::above(fixed.score(blocks + block * block_bytes), cut);
-            for (unsigned half = 0; half < kBlockEntries; half += kHalf) {
-                const std::uint32_t bits = mask >> half & 0xffu;
-                const auto first = static_cast<std::uint16_t>(block * kBlockEntries + half);
-                for (unsigned lane = 0; lane < kHalf; ++lane) {
-                    out[lane] = static_cast<std::uint16_t>(first + kLaneTable.lanes[bits][lane]);
-                }
-                out += kLaneTable.counts[bits];
-            }
+            out += Isa::append_numbers(fixed.score(blocks + block * block_bytes), cut,
+                                       static_cast<std::uint16_t>(block * kBlockEntries), out);
         }
     });
     return static_cast<std::size_t>(out - begin);

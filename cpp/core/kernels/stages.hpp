@@ -19,54 +19,57 @@ inline double stage_bound(const StageArguments& stage, std::int32_t major, std::
 }
 
 // For families without instructions of their own for it: one by one.
-template <class StageQuery>
-Four bound_one_by_one(const StageQuery& query, const StageArguments& stage,
-                      const Candidate* candidates) {
-    Four four;
-    for (std::size_t i = 0; i < kFour; ++i) {
-        const std::uint8_t* row = stage_row(stage, candidates[i].position);
-        four.minors[i] = query.dot(row);
-        four.bounds[i] = stage_bound(stage, candidates[i].score, four.minors[i], row);
+template <class StageQuery, std::size_t Count>
+std::uint32_t bound_one_by_one(const StageQuery& query, const StageArguments& stage,
+                               const Candidate* candidates, double threshold, Bounds<Count>& found,
+                               double* largest) {
+    std::uint32_t reached = 0;
+    for (std::size_t l = 0; l < Count; ++l) {
+        const std::uint8_t* row = stage_row(stage, candidates[l].position);
+        found.minors[l] = query.dot(row);
+        const double bound = stage_bound(stage, candidates[l].score, found.minors[l], row);
+        found.bounds[l] = bound;
+        const bool below = bound < threshold;
+        reached |= (below ? 0u : 1u) << l;
+        const double ruled_out = below ? bound : largest[l];
+        largest[l] = largest[l] > ruled_out ? largest[l] : ruled_out;
     }
-    return four;
+    return reached;
 }
 
 template <InstructionSet Isa>
 std::size_t tighten_first_u8i8(const StageArguments& stage, double threshold,
                                const Candidate* candidates, std::size_t count,
                                Contender* contenders, double* skipped) {
-    constexpr std::size_t kAhead = 8;
+    constexpr std::size_t kAtOnce = Isa::StageQuery::kAtOnce;
+    constexpr std::size_t kAhead = kAtOnce < 8 ? 8 : kAtOnce;
     const typename Isa::StageQuery query(stage.query);
     std::size_t kept = 0;
-    double largest[kFour] = {*skipped, *skipped, *skipped, *skipped};
+    double largest[kAtOnce];
+    for (double& value : largest) value = *skipped;
+    const auto tighten = [&](const Candidate* some, std::uint32_t wanted) {
+        Bounds<kAtOnce> found;
+        std::uint32_t reached = query.bound(stage, some, threshold, found, largest) & wanted;
+        for (; reached != 0; reached &= reached - 1) {
+            const std::uint32_t l = lowest_bit(reached);
+            contenders[kept++] = {some[l].position, some[l].score, found.minors[l],
+                                  found.bounds[l]};
+        }
+    };
     std::size_t i = 0;
-    for (; i + kFour <= count; i += kFour) {
-        for (std::size_t ahead = i + kAhead; ahead < i + kAhead + kFour && ahead < count; ++ahead) {
+    for (; i + kAtOnce <= count; i += kAtOnce) {
+        for (std::size_t ahead = i + kAhead; ahead < i + kAhead + kAtOnce && ahead < count;
+             ++ahead) {
             prefetch(stage_row(stage, candidates[ahead].position));
         }
-        const Four four = query.bound(stage, candidates + i);
-        std::uint32_t above = 0;
-        for (std::size_t l = 0; l < kFour; ++l) {
-            const bool below = four.bounds[l] < threshold;
-            above |= (below ? 0u : 1u) << l;
-            const double ruled_out = below ? four.bounds[l] : largest[l];
-            largest[l] = largest[l] > ruled_out ? largest[l] : ruled_out;
-        }
-        for (; above != 0; above &= above - 1) {
-            const std::uint32_t l = lowest_bit(above);
-            contenders[kept++] = {candidates[i + l].position, candidates[i + l].score,
-                                  four.minors[l], four.bounds[l]};
-        }
+        tighten(candidates + i, ~0u);
     }
-    for (; i < count; ++i) {
-        const std::uint8_t* row = stage_row(stage, candidates[i].position);
-        const std::int32_t minor = query.dot(row);
-        const double bound = stage_bound(stage, candidates[i].score, minor, row);
-        if (bound < threshold) {
-            largest[0] = largest[0] > bound ? largest[0] : bound;
-        } else {
-            contenders[kept++] = {candidates[i].position, candidates[i].score, minor, bound};
+    if (i < count) {
+        Candidate last[kAtOnce];  // the others are the last one again
+        for (std::size_t l = 0; l < kAtOnce; ++l) {
+            last[l] = candidates[i + l < count ? i + l : count - 1];
         }
+        tighten(last, (1u << (count - i)) - 1u);
     }
     for (const double value : largest) *skipped = *skipped > value ? *skipped : value;
     return kept;

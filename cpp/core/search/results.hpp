@@ -17,9 +17,10 @@ struct Hit {
     std::int64_t id;
 };
 
-inline bool ranks_before(const Hit& a, const Hit& b) {
+// An object, not a function: heaps and sorts take it inline.
+inline constexpr auto ranks_before = [](const Hit& a, const Hit& b) {
     return a.score > b.score || (a.score == b.score && a.id < b.id);
-}
+};
 
 // The hits of one query so far: the k best, in memory of the caller, or all from a given score up.
 class Results {

@@ -16,9 +16,11 @@ constexpr std::size_t kBlocksPooled = 4;   // blocks whose best major decides wh
 constexpr std::size_t kBlocksPerSeed = 2;  // more of them for each seed
 
 // The n-th largest of the tile's scores, 1 <= n <= entries.
-std::int32_t nth_largest(Workspace& workspace, std::size_t n, std::size_t entries) {
+std::int32_t nth_largest(const Kernels& kernels, Workspace& workspace, std::size_t n,
+                         std::size_t entries) {
     const std::int32_t* const first = workspace.scores.data();
     const std::int32_t* const last = first + entries;
+    if (n <= kBlockEntries) return kernels.nth_largest_i32(first, entries, n);
     std::vector<std::int32_t>& best = workspace.best_scores;
     if (n > kFewSeeds) {
         best.assign(first, last);
@@ -166,8 +168,9 @@ std::size_t Seeding::seed_from_tile(PreparedQuery& query, const Tile& tile, Cand
     query.stats().scanned += tile.entries;
     mask.hide(scores.data(), tile.position, tile.entries, kNoScore);
     const std::size_t wanted = std::min(query.missing(), allowed);
-    const std::int32_t bar =
-        wanted == 1 && mask.all() ? largest : nth_largest(query.workspace(), wanted, tile.entries);
+    const std::int32_t bar = wanted == 1 && mask.all()
+                                 ? largest
+                                 : nth_largest(kernels, query.workspace(), wanted, tile.entries);
     std::size_t count =
         kernels.sift_i32(scores.data(), tile.entries, bar - 1, tile.position, out, nullptr);
     for (std::size_t i = 0; i < count; ++i) query.prefetch_row(out[i].position);

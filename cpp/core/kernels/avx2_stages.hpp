@@ -1,5 +1,4 @@
-// The step tighten on x86: the bounds of four candidates at a time, from products in 256-bit
-// registers. AVX2, AVX-512 and AVX-512 VNNI differ in how they multiply.
+// The step tighten with AVX2: the bounds of four candidates at a time.
 #pragma once
 
 #include <immintrin.h>
@@ -9,16 +8,14 @@
 namespace hiernorm {
 namespace {
 
-// `Multiply::add(sums_i32x8, row, query_i8x32)` adds the products of 32 codes, four to a lane.
-template <class Multiply>
-struct X86StageQuery {
-    explicit X86StageQuery(const std::int8_t* query)
+struct Avx2StageQuery {
+    explicit Avx2StageQuery(const std::int8_t* query)
         : first_i8x32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(query))),
           second_i8x32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(query + 32))) {}
 
     __m128i quarters(const std::uint8_t* row) const {
-        const __m256i first_i32x8 = Multiply::add(_mm256_setzero_si256(), row, first_i8x32);
-        const __m256i sum_i32x8 = Multiply::add(first_i32x8, row + 32, second_i8x32);
+        const __m256i sum_i32x8 =
+            _mm256_add_epi32(products(row, first_i8x32), products(row + 32, second_i8x32));
         return _mm_add_epi32(_mm256_castsi256_si128(sum_i32x8),
                              _mm256_extracti128_si256(sum_i32x8, 1));
     }
@@ -29,9 +26,11 @@ struct X86StageQuery {
         return _mm_cvtsi128_si32(sum_i32x4);
     }
     // Same operations in the same order as stage_bound(), four at a time.
-    Four bound(const StageArguments& stage, const Candidate* candidates) const {
-        const std::uint8_t* row[kFour];
-        for (std::size_t i = 0; i < kFour; ++i) {
+    static constexpr std::size_t kAtOnce = 4;
+    std::uint32_t bound(const StageArguments& stage, const Candidate* candidates, double threshold,
+                        Bounds<kAtOnce>& found, double* largest) const {
+        const std::uint8_t* row[kAtOnce];
+        for (std::size_t i = 0; i < kAtOnce; ++i) {
             row[i] = stage_row(stage, candidates[i].position);
         }
         const __m128i minors_i32x4 =
@@ -54,22 +53,25 @@ struct X86StageQuery {
         const __m256d bounds_f64x4 = _mm256_add_pd(
             _mm256_add_pd(_mm256_add_pd(_mm256_set1_pd(stage.base), majors_f64x4), minors_f64x4),
             tails_f64x4);
-        Four four;
-        _mm_storeu_si128(reinterpret_cast<__m128i*>(four.minors), minors_i32x4);
-        _mm256_storeu_pd(four.bounds, bounds_f64x4);
-        return four;
+        const __m256d below_f64x4 =
+            _mm256_cmp_pd(bounds_f64x4, _mm256_set1_pd(threshold), _CMP_LT_OQ);
+        const __m256d largest_f64x4 = _mm256_loadu_pd(largest);
+        _mm256_storeu_pd(largest,
+                         _mm256_max_pd(largest_f64x4,
+                                       _mm256_blendv_pd(largest_f64x4, bounds_f64x4, below_f64x4)));
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(found.minors), minors_i32x4);
+        _mm256_storeu_pd(found.bounds, bounds_f64x4);
+        return static_cast<std::uint32_t>(_mm256_movemask_pd(below_f64x4)) ^ 0xfu;
+    }
+
+    // The products of 32 codes, four to a lane: maddubs forms pairs in int16, madd joins two.
+    static __m256i products(const std::uint8_t* row, __m256i query_i8x32) {
+        const __m256i row_u8x32 = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(row));
+        return _mm256_madd_epi16(_mm256_maddubs_epi16(row_u8x32, query_i8x32),
+                                 _mm256_set1_epi16(1));
     }
 
     __m256i first_i8x32, second_i8x32;
-};
-
-// maddubs forms pairs of products in int16, madd joins two pairs.
-struct MultiplyPairs {
-    static __m256i add(__m256i sums_i32x8, const std::uint8_t* row, __m256i query_i8x32) {
-        const __m256i row_u8x32 = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(row));
-        const __m256i pairs_i16x16 = _mm256_maddubs_epi16(row_u8x32, query_i8x32);
-        return _mm256_add_epi32(sums_i32x8, _mm256_madd_epi16(pairs_i16x16, _mm256_set1_epi16(1)));
-    }
 };
 
 }  // namespace
