@@ -82,8 +82,11 @@ class CascadeQuery {
         return query_.missing() == 0 && scan_.shares_tiles(query_) ? &query_ : nullptr;
     }
 
-    void refine(const Tile& tile, std::span<Candidate> candidates) {
-        candidates = refinement_.sift(query_, tile.chunk, tile.norms, candidates);
+    double threshold() const { return query_.threshold(); }
+
+    // `scanned_at`: the threshold when the candidates were found.
+    void refine(const Tile& tile, double scanned_at, std::span<Candidate> candidates) {
+        candidates = refinement_.sift(query_, tile.chunk, tile.norms, scanned_at, candidates);
         if (candidates.empty()) return;
         refinement_.tighten(query_, tile.chunk, tile.norms, candidates);
         refinement_.weigh(query_, seeding_, tile.chunk, tile.norms);
@@ -183,7 +186,8 @@ class Cascade {
                 }
                 scan_tiles(store, c, first, std::min(first + stride, entries), queries);
                 for (const Logged& found : logged_) {
-                    found.query->refine(found.tile, {log_.data() + found.first, found.count});
+                    found.query->refine(found.tile, found.threshold,
+                                        {log_.data() + found.first, found.count});
                 }
             }
         }
@@ -194,6 +198,7 @@ class Cascade {
     struct Logged {
         CascadeQuery* query;
         Tile tile;
+        double threshold;  // of the query then
         std::size_t first;
         std::size_t count;
     };
@@ -252,7 +257,7 @@ class Cascade {
              std::size_t& used) {
         if (count == 0) return;
         if (from != used) std::copy_n(log_.data() + from, count, log_.data() + used);
-        logged_.push_back({&query, tile, used, count});
+        logged_.push_back({&query, tile, query.threshold(), used, count});
         used += count;
     }
 

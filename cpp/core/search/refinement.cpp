@@ -21,18 +21,21 @@ void Refinement::begin() {
 }
 
 std::span<Candidate> Refinement::sift(PreparedQuery& query, const Chunk& chunk,
-                                      const TileNorms& norms, std::span<Candidate> candidates) {
-    const std::int32_t cut = query.cut(norms);
-    std::size_t left = 0;
-    std::int32_t skipped = kNoScore;
-    for (const Candidate candidate : candidates) {
-        candidates[left] = candidate;
-        left += candidate.score > cut ? 1 : 0;
-        skipped = std::max(skipped, candidate.score > cut ? kNoScore : candidate.score);
+                                      const TileNorms& norms, double scanned_at,
+                                      std::span<Candidate> candidates) {
+    if (query.threshold() != scanned_at) {
+        const std::int32_t cut = query.cut(norms);
+        std::size_t left = 0;
+        std::int32_t skipped = kNoScore;
+        for (const Candidate candidate : candidates) {
+            candidates[left] = candidate;
+            left += candidate.score > cut ? 1 : 0;
+            skipped = std::max(skipped, candidate.score > cut ? kNoScore : candidate.score);
+        }
+        query.skip_scores(skipped, norms);
+        candidates = candidates.first(left);
     }
-    query.skip_scores(skipped, norms);
-    query.stats().sifted += left;
-    candidates = candidates.first(left);
+    query.stats().sifted += candidates.size();
     take_back_tails(query, chunk, candidates);
     return candidates;
 }

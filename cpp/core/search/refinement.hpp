@@ -16,9 +16,10 @@ class Refinement {
     void begin();
 
     // Sift: keeps the candidates of one tile that the present threshold leaves, and takes back what
-    // their tails added to their scores. Overwrites the candidates.
+    // their tails added to their scores. The scan found them under the threshold `scanned_at`.
+    // Overwrites the candidates.
     std::span<Candidate> sift(PreparedQuery& query, const Chunk& chunk, const TileNorms& norms,
-                              std::span<Candidate> candidates);
+                              double scanned_at, std::span<Candidate> candidates);
 
     // Tighten: rules out candidates by the codes of their minors, stage by stage.
     void tighten(PreparedQuery& query, const Chunk& chunk, const TileNorms& norms,
