@@ -9,9 +9,12 @@
 
 #include "kernels/instruction_set.hpp"
 #include "kernels/lanes.hpp"
+#include "kernels/prefetch.hpp"
 
 namespace hiernorm {
 namespace {
+
+constexpr std::size_t kRowsAhead = 4096;  // floats that are fetched ahead of a single query
 
 struct Products {
     template <class Isa>
@@ -53,6 +56,7 @@ void score_row_block(const float* rows, std::size_t dim, const float* queries,
             repeat<Queries>(
                 [&](auto q) { query[q] = Isa::load_floats(queries + q * query_stride + j); });
             repeat<kTogether>([&](auto r) {
+                if constexpr (Queries == 1) prefetch(rows + (kFirst + r) * dim + j + kRowsAhead);
                 const Lanes row = load(rows + (kFirst + r) * dim + j);
                 repeat<Queries>([&](auto q) {
                     constexpr std::size_t kSum = q * Rows + kFirst + r;
