@@ -224,7 +224,10 @@ struct Avx512Common {
         });
     }
     static void fold_floats(const FloatLanes* sums, float* folded) {
-        _mm512_storeu_ps(folded, fold_sixteen(sums, add_floats));
+        const auto add = [](FloatLanes a_f32x16, FloatLanes b_f32x16) {
+            return _mm512_add_ps(a_f32x16, b_f32x16);
+        };
+        _mm512_storeu_ps(folded, fold_sixteen(sums, add));
     }
 };
 
