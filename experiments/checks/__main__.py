@@ -15,7 +15,7 @@ from typing import Any
 
 import click
 
-from experiments.checks.outcome import read_outcome
+from experiments.checks.outcome import last_lines, read_outcome
 from experiments.harness.command import ROOT, Experiment, out_option, results_folder, smoke_option
 from experiments.harness.records import Recorder
 
@@ -27,7 +27,6 @@ CHECKS = {
     "test-long": "killed writers, readers beside a writer, every byte changed",
     "test-ray": "shards on a Ray cluster whose nodes die",
 }
-LAST_LINES = 15
 
 
 def run_check(target: str, dry: bool) -> dict[str, Any]:
@@ -44,7 +43,7 @@ def run_check(target: str, dry: bool) -> dict[str, Any]:
         "what": CHECKS[target],
         "exit_code": done.returncode,
         "seconds": time.perf_counter() - start,
-        "last_lines": [] if dry else output.splitlines()[-LAST_LINES:],
+        "last_lines": [] if dry else last_lines(output, ROOT.parent),
         **asdict(outcome),
     }
 

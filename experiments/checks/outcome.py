@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
 
 TESTS = re.compile(r"(\d+) (passed|failed|skipped|errors?|xfailed)\b")
 INPUTS = re.compile(r"^Done (\d+) runs", re.M)
 MISSING = re.compile(
     r"^.*\bneeds .* (?:was not found|not found).*$|^.*No matching distribution.*$", re.M
 )
+LAST_LINES = 15
+"""Of what a check printed, which its result keeps."""
 
 
 @dataclass(frozen=True)
@@ -53,3 +56,14 @@ def read_outcome(output: str) -> Outcome:
     inputs = sum(map(int, INPUTS.findall(output)))
     found = MISSING.search(output)
     return Outcome(**counts, inputs=inputs, missing=None if found is None else found[0].strip())
+
+
+def last_lines(output: str, project: Path) -> list[str]:
+    r"""The end of what a check printed, without the path of the project on this machine.
+
+    Examples
+    --------
+    >>> last_lines("rootdir: /home/me/hiernorm\n12 passed", Path("/home/me/hiernorm"))
+    ['rootdir: hiernorm', '12 passed']
+    """
+    return output.replace(str(project), project.name).splitlines()[-LAST_LINES:]

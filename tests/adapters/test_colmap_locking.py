@@ -36,11 +36,6 @@ def original(tmp_path_factory):
     return write_database(tmp_path_factory.mktemp("original") / "database.db", features)
 
 
-@pytest.fixture
-def database(original, tmp_path):
-    return shutil.copy(original, tmp_path / "database.db")
-
-
 def rows(path):
     with closing(sqlite3.connect(path)) as opened:
         return [
