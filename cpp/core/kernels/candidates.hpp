@@ -97,12 +97,12 @@ void keep_above(Scorer scorer, std::size_t entries, std::uint32_t position, Foun
     while (entry + Blocks * kBlockEntries <= whole) {
         const std::size_t left = whole - entry, most = kStretch * kBlockEntries;
         const std::size_t end = entry + (left < most ? left : most);
-        const Candidate* before[Queries];
-        repeat<Queries>([&](auto q) { before[q] = found[q].out; });
+        const Candidate* stretch[Queries];  // where its candidates begin
+        repeat<Queries>([&](auto q) { stretch[q] = found[q].out; });
         for (; entry + Blocks * kBlockEntries <= end; entry += Blocks * kBlockEntries) {
             keep(constant<Blocks>, entry);
         }
-        repeat<Queries>([&](auto q) { found[q].before = found[q].out - before[q]; });
+        repeat<Queries>([&](auto q) { found[q].before = found[q].out - stretch[q]; });
     }
     if constexpr (Blocks > 1) {
         for (; entry < whole; entry += kBlockEntries) keep(constant<1>, entry);

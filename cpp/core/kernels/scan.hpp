@@ -171,7 +171,7 @@ std::size_t scan_list_u8i8(const std::uint8_t* blocks, const std::uint16_t* list
     Candidate* const begin = out;
     with_query<Isa>(query, [&](const auto& fixed) {
         bool frequent = false;
-        const Candidate* stretch = out;
+        const Candidate* stretch = out;  // where its candidates begin
         for (std::size_t i = 0; i < count; ++i) {
             const std::size_t block = list[i];
             if (i + kBlocksAhead < listed) {
